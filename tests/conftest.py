@@ -1,0 +1,47 @@
+"""What every test shares: guarded event loops, and real parts that CI may not go without."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import hypothesis
+import pytest
+from blockbuster import blockbuster_ctx
+
+if TYPE_CHECKING:
+    from collections.abc import Generator, Iterator
+
+IN_CI = bool(os.environ.get("CI"))
+NEEDS_REAL_PARTS = ("service", "browser")
+
+if not IN_CI:
+    hypothesis.settings.register_profile("desk", deadline=None)
+    hypothesis.settings.load_profile("desk")
+
+
+@pytest.fixture(scope="session")
+def repository() -> Path:
+    """Give the root folder of the checkout."""
+    return Path(__file__).parents[1]
+
+
+@pytest.fixture(autouse=True)
+def no_blocking_on_the_loop() -> Iterator[None]:
+    """Raise `BlockingError` where the package blocks a running event loop."""
+    with blockbuster_ctx("vitehub_chat"):
+        yield
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item,
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Turn a skip for want of a server or a browser into a failure in CI."""
+    report = yield
+    real = any(item.get_closest_marker(name) for name in NEEDS_REAL_PARTS)
+    if IN_CI and real and report.skipped and not hasattr(report, "wasxfail"):
+        report.outcome = "failed"
+        report.longrepr = f"Skipped, but CI must have what it needs: {report.longrepr}"
+    return report

@@ -1,0 +1,1 @@
+"""Chat history, sessions and context for Python agents."""

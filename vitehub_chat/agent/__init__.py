@@ -1,0 +1,1 @@
+"""The small agent runtime: definitions, capabilities, triggers, drivers."""

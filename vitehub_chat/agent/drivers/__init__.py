@@ -1,0 +1,1 @@
+"""Drivers: what answers a prepared call."""

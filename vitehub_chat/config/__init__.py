@@ -1,0 +1,1 @@
+"""Configuration: what people declare, read strictly and lowered to policies."""

@@ -1,0 +1,60 @@
+"""Keys: which conversation a message belongs to, and how keys are written down."""
+
+from __future__ import annotations
+
+import unicodedata
+
+import attrs
+
+from vitehub_chat.errors import InputError
+
+MAX_ID_LENGTH = 512
+"""Longest id in characters, of messages, sessions, threads, channels and tenants alike."""
+
+
+@attrs.frozen
+class ConversationKey:
+    """The place of one conversation; parts that are None are distinct from any text.
+
+    Parts are compared exactly: no trimming, case folding or normalisation, and no character has a
+    meaning.
+    """
+
+    tenant: str | None
+    agent: str | None
+    channel: str | None
+    thread: str | None
+
+    def encode(self) -> str:
+        """Return the one text under which every store files this conversation."""
+        return encode_key(self.tenant, self.agent, self.channel, self.thread)
+
+    def encode_channel(self) -> str:
+        """Return the text for (tenant, agent, channel), the room that named sessions live in."""
+        return encode_key(self.tenant, self.agent, self.channel)
+
+
+def encode_key(*parts: str | None) -> str:
+    """Join parts without ambiguity: each is its length, a colon and itself, or `-` when absent."""
+    return "".join("-" if part is None else f"{len(part)}:{part}" for part in parts)
+
+
+def check_id(value: str, path: str) -> str:
+    """Return an id unchanged, or refuse it.
+
+    Raises:
+        InputError: It has more than 512 characters, a control character, or half of a surrogate
+            pair. Such ids cannot be stored exactly everywhere, and changing one would mix up two.
+    """
+    if len(value) > MAX_ID_LENGTH:
+        raise InputError(f"has {len(value)} characters, allowed are {MAX_ID_LENGTH}", path=path)
+    if value.isascii() and value.isprintable():
+        return value
+    for character in value:
+        if unicodedata.category(character) in {"Cc", "Cs"}:
+            raise InputError(
+                f"contains the character U+{ord(character):04X}",
+                path=path,
+                hint="ids are text without control characters and lone surrogates",
+            )
+    return value

@@ -1,0 +1,117 @@
+"""Results: what came of a turn, and what a dry run would send."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+import attrs
+
+from vitehub_chat.model.messages import Message
+from vitehub_chat.model.requests import RunInfo
+
+RunStatus = Literal["complete", "interrupted", "coalesced", "dropped", "filtered", "error"]
+SelectionReason = Literal[
+    "current",
+    "window",
+    "retained",
+    "duplicate",
+    "other_session",
+    "before_session",
+    "no_window",
+    "too_old",
+    "over_count",
+    "orphan_tool_result",
+    "not_shown",
+    "not_used",
+    "rolled",
+    "trimmed",
+]
+
+
+@attrs.frozen
+class SelectionEntry:
+    """What became of one message, and why.
+
+    Attributes:
+        message_id: Its id, or None.
+        seq: Its number when it is a stored row, or None.
+        role: Its role as supplied.
+        kept: Whether the driver gets it.
+        reason: Why it is kept or cut.
+        tokens: Its estimated size, or None where nothing is estimated.
+    """
+
+    message_id: str | None
+    seq: int | None
+    role: str
+    kept: bool
+    reason: SelectionReason
+    tokens: int | None = None
+
+
+@attrs.frozen(kw_only=True)
+class ContextBudget:
+    """How much of the model's window a call used.
+
+    Attributes:
+        limit: The whole budget.
+        used: What the call used of it.
+        used_pct: 100 times used by limit, one decimal; may exceed 100.
+        unit: `tokens` or `runes`.
+    """
+
+    limit: int
+    used: int
+    used_pct: float
+    unit: Literal["tokens", "runes"] = "tokens"
+
+
+@attrs.frozen(kw_only=True)
+class PreparedInvocation:
+    """What a driver gets, and why.
+
+    Attributes:
+        messages: In order, the current one last.
+        selection: One entry per input message and stored row that was read.
+        session_id: The session of the turn, or None.
+        run: Where the message came from, or None.
+        context: Values for the driver.
+        context_budget: How much of the window is used, or None where nothing is estimated.
+    """
+
+    messages: tuple[Message, ...]
+    selection: tuple[SelectionEntry, ...]
+    session_id: str | None
+    run: RunInfo | None
+    context: Mapping[str, Any]
+    context_budget: ContextBudget | None = None
+
+
+@attrs.frozen(kw_only=True)
+class RunResult:
+    """What came of one call of a trigger.
+
+    Attributes:
+        text: The answer as text; empty when there is none.
+        message: The answer as a UI message, or None.
+        new_messages: What the driver made, the answer last.
+        status: How it ended.
+        finish_reason: Why the driver stopped, or None.
+        run: Where the message came from, or None.
+        session_id: The session of the turn, or None.
+        context_budget: How much of the window was used, or None.
+        prepared: What the driver got; set exactly if this call's own message was driven.
+        reason: Why a message was dropped: `busy`, `queue_full`, `expired`; else None.
+    """
+
+    text: str = ""
+    message: Message | None = None
+    new_messages: tuple[Message, ...] = ()
+    status: RunStatus
+    finish_reason: str | None = None
+    run: RunInfo | None = None
+    session_id: str | None = None
+    context_budget: ContextBudget | None = None
+    prepared: PreparedInvocation | None = None
+    reason: str | None = None

@@ -1,0 +1,382 @@
+"""Plugins: what other distributions offer under a name, found through entry points.
+
+A registry holds the names of one entry-point group. Listing them imports nothing, getting one
+imports that one, and a broken one stops only itself. What this package brings is in the same
+registries, as import paths, and cannot be replaced by another distribution.
+
+The environment variable `VITEHUB_CHAT_PLUGINS`, set and empty, hides all other distributions.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import traceback
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from importlib import import_module, metadata
+from types import MappingProxyType
+from typing import Any, Generic, NamedTuple, NoReturn, TypeGuard, TypeVar
+
+from vitehub_chat.errors import ChatError, ConfigError, MissingDependencyError, nearest_name
+
+T = TypeVar("T")
+
+Factory = Callable[..., Any]
+"""What a plugin is in every group so far: something that builds an object from options."""
+
+PLUGINS_VARIABLE = "VITEHUB_CHAT_PLUGINS"
+API_ATTRIBUTE = "vitehub_chat_api"
+API_VERSION = 1
+
+_OURS = "vitehub-chat"
+_NAMES = r"[^\W\d]\w*(?:\.[^\W\d]\w*)*"
+_IMPORT_PATH = re.compile(f"{_NAMES}:{_NAMES}")
+_NOTHING: Mapping[str, Any] = MappingProxyType({})
+
+
+class Plugin(NamedTuple):
+    """One name that a distribution offers in a group.
+
+    Attributes:
+        name: The name to ask for.
+        value: The import path behind it.
+        distribution: The distribution that offers it; empty for an import path.
+        version: The version of that distribution, or None when it does not say.
+        error: Why it cannot be used, or None as far as is known.
+    """
+
+    name: str
+    value: str
+    distribution: str
+    version: str | None = None
+    error: ChatError | None = None
+
+    @property
+    def origin(self) -> str:
+        """The distribution and its version, as one text."""
+        return f"{self.distribution} {self.version or '(no version)'}"
+
+
+class Registry(Generic[T]):
+    """The plugins of one entry-point group, and the built-in ones.
+
+    A name with `+`, as a URL scheme may have, means the name with `.` in its place.
+
+    Attributes:
+        group: The entry-point group.
+    """
+
+    def __init__(
+        self, group: str, check: Callable[[object], TypeGuard[T]], builtins: Mapping[str, str]
+    ) -> None:
+        """Create a registry; nothing is imported or searched yet.
+
+        Args:
+            group: The entry-point group.
+            check: Whether an object has the shape of this group.
+            builtins: Import paths by name; no other distribution can take these names.
+        """
+        self.group = group
+        self._check = check
+        self._builtins = dict(builtins)
+        self._local: ContextVar[Mapping[str, T]] = ContextVar(group, default=_NOTHING)
+
+    def names(self) -> tuple[str, ...]:
+        """Return every name that `get` knows in this context, sorted; imports nothing."""
+        found = (plugin.name for plugin in _search(self.group))
+        return tuple(sorted({*self._builtins, *self._local.get(), *found}))
+
+    def entries(self) -> tuple[Plugin, ...]:
+        """Return what is installed, built-in first, then by name; imports nothing.
+
+        A name that two distributions offer, or that is built-in, is there once for each of them,
+        with an error on those that `get` does not return.
+        """
+        ours = [self._built_in(name) for name in sorted(self._builtins)]
+        found = sorted(self._others(), key=lambda plugin: plugin.name)
+        counts = Counter(plugin.name for plugin in found)
+        return (*ours, *(self._mark(plugin, found, counts) for plugin in found))
+
+    def get(self, name: str, *, path: str | None = None) -> T:
+        """Import what is behind a name, or behind an import path such as `package.module:attr`.
+
+        Args:
+            name: A name of this group; with a colon it is an import path and needs no entry.
+            path: Where the name was given, for the error.
+
+        Raises:
+            ConfigError: The name is unknown or offered twice, or its plugin is broken.
+            MissingDependencyError: It needs an extra that is not installed.
+        """
+        if ":" in name:
+            return self._load(Plugin(name, _check_import_path(name, path), ""), path)
+        name = _canonical(name)
+        local = self._local.get()
+        if name in local:
+            return local[name]
+        if name in self._builtins:
+            return self._load(self._built_in(name), path)
+        found = [plugin for plugin in self._others() if plugin.name == name]
+        if not found:
+            raise self._unknown(name, path)
+        if len(found) > 1:
+            raise self._clash(name, found, path)
+        return self._load(found[0], path)
+
+    def doctor(self) -> tuple[Plugin, ...]:
+        """Import everything that is installed and return it, with an error where it is broken."""
+        return tuple(self._examine(plugin) for plugin in self.entries())
+
+    @contextmanager
+    def using(self, **objects: T) -> Iterator[None]:
+        """Offer objects under their names, in this context alone and until it is left.
+
+        They come before installed and built-in ones of the same name.
+
+        Raises:
+            ConfigError: An object has the wrong shape; nothing is registered.
+        """
+        for name, value in objects.items():
+            version = getattr(value, API_ATTRIBUTE, API_VERSION)
+            self._verify(value, version, f"{name!r} for the group {self.group!r}", name)
+        names = {_canonical(name): value for name, value in objects.items()}
+        token = self._local.set({**self._local.get(), **names})
+        try:
+            yield
+        finally:
+            self._local.reset(token)
+
+    def _built_in(self, name: str) -> Plugin:
+        return Plugin(name, self._builtins[name], _OURS, _our_version())
+
+    def _others(self) -> Iterator[Plugin]:
+        """Yield what is found, without our own entries for the built-in names."""
+        for plugin in _search(self.group):
+            if plugin.name not in self._builtins or _fold(plugin.distribution) != _OURS:
+                yield plugin
+
+    def _mark(self, plugin: Plugin, found: list[Plugin], counts: Counter[str]) -> Plugin:
+        if plugin.name in self._builtins:
+            error = ConfigError(
+                f"{self._describe(plugin)} cannot replace the built-in one",
+                hint=f"use its import path {plugin.value!r}",
+            )
+            return plugin._replace(error=error)
+        if counts[plugin.name] > 1:
+            same = [other for other in found if other.name == plugin.name]
+            return plugin._replace(error=self._clash(plugin.name, same, None))
+        return plugin
+
+    def _examine(self, plugin: Plugin) -> Plugin:
+        if plugin.error is not None:
+            return plugin
+        try:
+            self._load(plugin, None)
+        except ChatError as error:
+            return plugin._replace(error=error)
+        return plugin
+
+    def _load(self, plugin: Plugin, path: str | None) -> T:
+        what = self._describe(plugin)
+        try:
+            value = _import(plugin.value)
+            version = getattr(value, API_ATTRIBUTE, API_VERSION)
+        except BaseException as error:  # noqa: BLE001 - a plugin may raise anything, SystemExit too
+            _refuse(error, what, path)
+        return self._verify(value, version, what, path)
+
+    def _verify(self, value: object, version: object, what: str, path: str | None) -> T:
+        """Return an object of this group, or raise when it has another shape or API version."""
+        if not self._check(value):
+            text = f"{what} has the wrong shape, a {type(value).__name__!r}"
+            raise ConfigError(text, path=path, hint="it has to be a callable that takes options")
+        if version != API_VERSION:
+            text = f"{what} has {API_ATTRIBUTE} {version!r:.20}, this release knows {API_VERSION}"
+            raise ConfigError(text, path=path, hint="install releases of both that fit")
+        return value
+
+    def _describe(self, plugin: Plugin) -> str:
+        if not plugin.distribution:
+            return f"import path {plugin.value!r} for the group {self.group!r}"
+        return (
+            f"plugin {plugin.name!r} ({plugin.value!r}) of the group {self.group!r} "
+            f"from {plugin.origin}"
+        )
+
+    def _unknown(self, name: str, path: str | None) -> ConfigError:
+        known = self.names()
+        nearest = nearest_name(name, known)
+        hint = f"installed: {', '.join(known) or 'none'}"
+        if nearest:
+            hint = f"did you mean {nearest!r}? {hint}"
+        if not _others_are_allowed():
+            hint = f"{hint}; plugins are turned off by {PLUGINS_VARIABLE}"
+        return ConfigError(f"no {name!r} in the group {self.group!r}", path=path, hint=hint)
+
+    def _clash(self, name: str, found: list[Plugin], path: str | None) -> ConfigError:
+        offers = " and ".join(f"{plugin.origin} ({plugin.value!r})" for plugin in found)
+        return ConfigError(
+            f"{name!r} of the group {self.group!r} is offered more than once: by {offers}",
+            path=path,
+            hint=f"uninstall all but one, or use an import path such as {found[0].value!r}",
+        )
+
+
+def import_path(value: str, *, path: str | None = None) -> object:
+    """Import the object behind an import path such as `package.module:attribute`.
+
+    Args:
+        value: The import path.
+        path: Where it was given, for the error.
+
+    Raises:
+        ConfigError: It is no import path, or the import failed.
+        MissingDependencyError: The module needs an extra that is not installed.
+    """
+    _check_import_path(value, path)
+    try:
+        return _import(value)
+    except BaseException as error:  # noqa: BLE001 - a module may raise anything, SystemExit too
+        _refuse(error, f"import path {value!r}", path)
+
+
+def broken_metadata() -> tuple[Plugin, ...]:
+    """Return the distributions whose entry points cannot be read, with the reason; no names."""
+    if not _others_are_allowed():
+        return ()
+    return tuple(
+        Plugin("", "", _name_of(distribution), _header(distribution, "Version"), found)
+        for distribution in metadata.distributions()
+        if isinstance(found := _read(distribution), ConfigError)
+    )
+
+
+def all_registries() -> tuple[Registry[Factory], ...]:
+    """Return the registry of every group."""
+    return (capabilities, state_providers, drivers, channels)
+
+
+def _search(group: str) -> Iterator[Plugin]:
+    """Yield every entry of a group that an installed distribution has, in the order of the path."""
+    seen = set()
+    for distribution in metadata.distributions() if _others_are_allowed() else ():
+        found = _read(distribution)
+        if isinstance(found, ConfigError):
+            continue  # told by broken_metadata()
+        entries = found.select(group=group)
+        name = _name_of(distribution) if entries else ""
+        if entries and _fold(name) not in seen:  # the first copy on the path is the installed one
+            seen.add(_fold(name))
+            version = _header(distribution, "Version")
+            yield from (Plugin(_canonical(e.name), e.value, name, version) for e in entries)
+
+
+def _others_are_allowed() -> bool:
+    return os.environ.get(PLUGINS_VARIABLE, "on").strip() != ""
+
+
+def _read(distribution: metadata.Distribution) -> metadata.EntryPoints | ConfigError:
+    try:
+        return distribution.entry_points
+    except Exception as error:  # noqa: BLE001 - text of others, read by a parser that may raise any
+        return ConfigError(
+            f"the entry points of {_name_of(distribution)} are unreadable: {_cause(error)}",
+            hint="reinstall or remove the distribution",
+        )
+
+
+def _name_of(distribution: metadata.Distribution) -> str:
+    return _header(distribution, "Name") or f"(no name, in {distribution.locate_file('')})"
+
+
+def _header(distribution: metadata.Distribution, name: str) -> str | None:
+    try:
+        headers = distribution.metadata
+        return headers[name] or None if name in headers else None
+    except Exception:  # noqa: BLE001 - unreadable and missing metadata say as little
+        return None
+
+
+def _our_version() -> str | None:
+    try:
+        return metadata.version(_OURS)
+    except metadata.PackageNotFoundError:
+        return None
+
+
+def _fold(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def _canonical(name: str) -> str:
+    return name.replace("+", ".")
+
+
+def _check_import_path(value: str, path: str | None) -> str:
+    """Return the import path, or refuse it without showing it: it may be a URL with a token."""
+    if not _IMPORT_PATH.fullmatch(value):
+        raise ConfigError(
+            "is neither a name nor an import path",
+            path=path,
+            hint="an import path looks like 'package.module:attribute'",
+        )
+    return value
+
+
+def _import(value: str) -> object:
+    module, _, attributes = value.partition("[")[0].strip().partition(":")
+    found: object = import_module(module.strip())
+    for attribute in filter(None, attributes.strip().split(".")):
+        found = getattr(found, attribute)
+    return found
+
+
+def _refuse(error: BaseException, what: str, path: str | None) -> NoReturn:
+    """Raise the error of a failed import; an interrupt and a missing extra stay what they are."""
+    if isinstance(error, KeyboardInterrupt | MissingDependencyError):
+        raise error
+    text = f"{what} failed: {_cause(error)}"
+    raise ConfigError(text, path=path, hint="other names keep working") from error
+
+
+def _cause(error: BaseException) -> str:
+    """Return the class of an error and the first line of its text, also when it has none."""
+    return traceback.format_exception_only(error)[-1].strip().partition("\n")[0][:200]
+
+
+def _is_factory(value: object) -> TypeGuard[Factory]:
+    return callable(value)
+
+
+capabilities: Registry[Factory] = Registry(
+    "vitehub_agent.capabilities", _is_factory, {"chat": "vitehub_chat.capability:chat"}
+)
+"""Capability name to factory `(**options) -> Capability`."""
+
+state_providers: Registry[Factory] = Registry(
+    "vitehub_agent.state",
+    _is_factory,
+    {
+        "file": "vitehub_chat.state.providers.sqlite:open_sqlite",
+        "memory": "vitehub_chat.state.providers.memory:open_memory",
+        "sqlite": "vitehub_chat.state.providers.sqlite:open_sqlite",
+    },
+)
+"""URL scheme to factory `(url, **options) -> AgentState`."""
+
+drivers: Registry[Factory] = Registry(
+    "vitehub_agent.drivers",
+    _is_factory,
+    {
+        "callable": "vitehub_chat.agent.drivers.callable:create",
+        "echo": "vitehub_chat.agent.drivers.echo:create",
+        "pydantic_ai": "vitehub_chat.agent.drivers.pydantic_ai:create",
+    },
+)
+"""Driver kind to factory `(config) -> Driver`."""
+
+channels: Registry[Factory] = Registry("vitehub_agent.channels", _is_factory, {})
+"""Channel kind to factory `(**options) -> Channel`."""

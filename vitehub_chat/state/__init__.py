@@ -1,0 +1,1 @@
+"""Agent State: the durability boundary, and the providers behind it."""

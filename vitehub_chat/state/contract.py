@@ -1,0 +1,323 @@
+"""The Agent State contract: what every provider offers, as small Protocols.
+
+Every method takes its subject positionally and everything else by keyword, among it `ctx`. Every
+write is one short transaction: all of it or nothing, also when the awaiting task is cancelled at
+any moment; a write that has begun is not undone by cancelling who waits for it. A write whose
+`ctx` carries a fence is refused with `StateConflictError` (`lock_lost`) unless that lock is held
+under that token and its lease is not over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Protocol, Self
+
+import attrs
+
+from vitehub_chat.model.keys import ConversationKey
+from vitehub_chat.model.policies import ConcurrencyPolicy
+from vitehub_chat.model.rows import HistoryPage, Row, SessionInfo, SessionPage, Summary
+from vitehub_chat.state.values import (
+    Admission,
+    Finished,
+    Grant,
+    NewEntry,
+    NewRow,
+    Outcome,
+    PageRequest,
+    Recorded,
+    SessionRef,
+    SessionRequest,
+    TurnEnd,
+    WindowRequest,
+    WindowRows,
+    Withdrawal,
+)
+
+
+@attrs.frozen
+class Fence:
+    """Proof of a held lock: writes are refused once it is held under another token."""
+
+    lock_key: str
+    token: int
+
+
+@attrs.frozen(kw_only=True)
+class StateContext:
+    """What accompanies every call.
+
+    Attributes:
+        now: The time of the call; None uses the clock of the provider.
+        deadline: When the answer is of no use any more, or None.
+        fence: The lock that the write depends on, or None.
+        trace: Fields for telemetry.
+    """
+
+    now: datetime | None = None
+    deadline: datetime | None = None
+    fence: Fence | None = None
+    trace: Mapping[str, str] = attrs.field(factory=dict)
+
+
+NO_CONTEXT = StateContext()
+"""No deadline, no fence, the provider's clock."""
+
+
+class TurnStore(Protocol):
+    """The steps of a turn. Each is atomic; together they lose, double and strand no message."""
+
+    async def admit(
+        self,
+        entry: NewEntry,
+        /,
+        *,
+        policy: ConcurrencyPolicy,
+        lease: timedelta,
+        dedupe_ttl: timedelta,
+        ctx: StateContext = NO_CONTEXT,
+    ) -> Admission:
+        """Accept a message, refuse it, or recognise it as a repeat.
+
+        Looks up the claim; a repeat changes nothing, unless its turn died unrecorded or its holder
+        is gone, which hands the claim to this entry. A lock that is free, or whose lease is over,
+        is taken; when others wait before this one, the head of the queue is granted instead. Else
+        the entry waits, or is refused by the policy. The claim is written in the same step.
+        """
+
+    async def take(
+        self, lock_key: str, /, *, owner: str, lease: timedelta, ctx: StateContext = NO_CONTEXT
+    ) -> Grant | None:
+        """Take a free lock for whoever waits longest; None if it is held or nobody waits."""
+
+    async def record(
+        self,
+        ticket_id: str,
+        /,
+        *,
+        rows: Sequence[NewRow],
+        session: SessionRequest | None,
+        window: WindowRequest | None = None,
+        ctx: StateContext = NO_CONTEXT,
+    ) -> Recorded:
+        """Turn the messages of a granted run into rows, resolve its session, read its window.
+
+        The rows get consecutive numbers in the order given; one whose id is stored already
+        replaces that row and keeps its number. The entries of the run leave the queue. With
+        `session` None nothing is stored and only the entries leave the queue.
+        """
+
+    async def progress(self, ticket_id: str, /, *, answer: NewRow, ctx: StateContext) -> Row:
+        """Write the answer so far with status `pending`; repeating replaces it."""
+
+    async def finish(
+        self,
+        ticket_id: str,
+        /,
+        *,
+        answer: NewRow | None,
+        end: TurnEnd,
+        owner: str,
+        lease: timedelta,
+        ctx: StateContext,
+    ) -> Finished:
+        """Write the answer, end every entry of the run, and pass the lock on.
+
+        The lock goes only if nothing waits, else the next run is granted in the same step, so that
+        no interleaving with `admit` leaves an entry that nobody drains.
+        """
+
+    async def outcome(self, ticket_id: str, /, *, ctx: StateContext = NO_CONTEXT) -> Outcome:
+        """Tell how far an accepted entry is; it is kept as long as a claim."""
+
+    async def renew(
+        self, ticket_id: str, /, *, lease: timedelta, ctx: StateContext = NO_CONTEXT
+    ) -> bool:
+        """Extend the lease of a run under `ctx.fence`, or the attendance of a waiting entry.
+
+        False if it was lost or ended; a lease that is over is never revived.
+        """
+
+    async def withdraw(
+        self, ticket_id: str, /, *, owner: str, lease: timedelta, ctx: StateContext = NO_CONTEXT
+    ) -> Withdrawal:
+        """Take an entry back that is not recorded yet, with its claim; its lock passes on.
+
+        No-op for one that is recorded, ended or unknown.
+        """
+
+
+class TranscriptStore(Protocol):
+    """Stored messages, in the order of their numbers."""
+
+    async def append(
+        self,
+        session: SessionRequest,
+        /,
+        *,
+        rows: Sequence[NewRow],
+        ctx: StateContext = NO_CONTEXT,
+    ) -> Sequence[Row]:
+        """Store messages at the live edge and return them with their numbers.
+
+        A message whose id is stored already replaces that row and keeps its number and times. An
+        empty sequence does nothing.
+        """
+
+    async def get(
+        self,
+        key: ConversationKey,
+        /,
+        *,
+        message_ids: Sequence[str],
+        ctx: StateContext = NO_CONTEXT,
+    ) -> Sequence[Row]:
+        """Return the rows with these message ids, by number; unknown ids are left out."""
+
+    async def window(
+        self,
+        key: ConversationKey,
+        /,
+        *,
+        session: SessionRef | None,
+        window: WindowRequest,
+        ctx: StateContext = NO_CONTEXT,
+    ) -> WindowRows:
+        """Return the newest shown rows, ascending; reads no more than the window needs."""
+
+    async def page(
+        self, key: ConversationKey, /, *, request: PageRequest, ctx: StateContext = NO_CONTEXT
+    ) -> HistoryPage:
+        """Return one page of visible rows.
+
+        Raises:
+            CursorError: The cursor is not one of this conversation.
+            NotFoundError: The row that `around` names is unknown.
+        """
+
+    def export(
+        self,
+        key: ConversationKey,
+        /,
+        *,
+        session_id: str | None = None,
+        ctx: StateContext = NO_CONTEXT,
+    ) -> AsyncIterator[Row]:
+        """Yield every visible row, ascending, a bounded number in memory."""
+
+
+class SessionStore(Protocol):
+    """Where conversations start and end."""
+
+    async def resolve(
+        self, session: SessionRequest, /, *, ctx: StateContext = NO_CONTEXT
+    ) -> SessionRef:
+        """Answer which session a turn would get, and write nothing."""
+
+    async def list(
+        self,
+        tenant: str | None,
+        /,
+        *,
+        agent: str | None,
+        user_key: str | None = None,
+        conversation: ConversationKey | None = None,
+        limit: int = 20,
+        cursor: str | None = None,
+        updated_since: datetime | None = None,
+        ctx: StateContext = NO_CONTEXT,
+    ) -> SessionPage:
+        """Return sessions by newest activity; without `user_key` those of every owner."""
+
+    async def get(
+        self,
+        key: ConversationKey,
+        /,
+        *,
+        session_id: str | None,
+        ctx: StateContext = NO_CONTEXT,
+    ) -> SessionInfo:
+        """Return one session.
+
+        Raises:
+            NotFoundError: There is none of that id in this conversation.
+        """
+
+    async def clear(
+        self,
+        key: ConversationKey,
+        /,
+        *,
+        session_id: str | None = None,
+        delete_session: bool = False,
+        ctx: StateContext = NO_CONTEXT,
+    ) -> Mapping[str, int]:
+        """Delete rows, summaries, waiting entries and claims; return counts per store.
+
+        Without `session_id` the whole conversation. The numbers and the generation survive, so
+        that nothing old can match anything new. Repeated: zeros.
+
+        Raises:
+            ChatBusyError: A turn runs here (`turn_in_progress`); nothing was deleted.
+        """
+
+
+class SummaryStore(Protocol):
+    """Summaries beside the history."""
+
+    async def save_manual(
+        self,
+        key: ConversationKey,
+        /,
+        *,
+        session_id: str | None,
+        text: str,
+        ctx: StateContext = NO_CONTEXT,
+    ) -> Summary:
+        """Save a manual summary; the last one counts."""
+
+    async def get_manual(
+        self,
+        key: ConversationKey,
+        /,
+        *,
+        session_id: str | None,
+        ctx: StateContext = NO_CONTEXT,
+    ) -> Summary | None:
+        """Return the last manual summary, or None."""
+
+
+class AgentState(Protocol):
+    """One opened provider, safe for many tasks and several event loops.
+
+    `async with state` opens it; opening again while open is a no-op. Use before that or after
+    `aclose()` raises `StateClosedError`.
+    """
+
+    @property
+    def features(self) -> frozenset[str]:
+        """The optional powers it has: `durable`, `shared`, `group_commit`, `server_time`, and others."""
+
+    @property
+    def turns(self) -> TurnStore:
+        """The steps of a turn."""
+
+    @property
+    def transcripts(self) -> TranscriptStore:
+        """Stored messages."""
+
+    @property
+    def sessions(self) -> SessionStore:
+        """Sessions."""
+
+    @property
+    def summaries(self) -> SummaryStore:
+        """Summaries."""
+
+    async def __aenter__(self) -> Self: ...
+
+    async def __aexit__(self, *exc_info: object) -> None: ...
+
+    async def aclose(self) -> None:
+        """Close it; repeating does nothing."""

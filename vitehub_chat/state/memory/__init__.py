@@ -1,0 +1,1 @@
+"""The tables in memory: the reference that other stores are compared with."""

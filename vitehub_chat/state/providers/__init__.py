@@ -1,0 +1,1 @@
+"""Providers of Agent State; nothing but their door imports them."""

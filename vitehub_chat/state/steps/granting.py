@@ -1,0 +1,146 @@
+"""Granting: who runs next under a lock, and who may write."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import attrs
+
+from vitehub_chat.errors import StateConflictError
+from vitehub_chat.model.clock import from_epoch_us
+from vitehub_chat.state.codec import encode_end
+from vitehub_chat.state.records import EntryRecord, LockRecord
+from vitehub_chat.state.tables import Transaction
+from vitehub_chat.state.values import Entry, Grant, TurnEnd
+
+if TYPE_CHECKING:
+    from vitehub_chat.state.contract import Fence
+
+MIN_KEEP = 60_000_000
+"""How long the end of an entry can be looked up at least, in microseconds."""
+
+
+def check_fence(tx: Transaction, fence: Fence | None, now: int) -> None:
+    """Refuse to go on unless the lock of a fence is held under its token.
+
+    Raises:
+        StateConflictError: The lease is over or somebody else holds the lock (`lock_lost`).
+    """
+    if fence is None:
+        return
+    lock = tx.locks.get(fence.lock_key)
+    if lock is None or lock.token != fence.token or lock.until <= now:
+        raise StateConflictError("the lock of this turn was lost", code="lock_lost")
+
+
+def live_lock(tx: Transaction, lock_key: str, now: int) -> LockRecord | None:
+    """Return the lock of a key if it is held and its lease is not over."""
+    lock = tx.locks.get(lock_key)
+    return lock if lock is not None and lock.until > now else None
+
+
+def grant_next(tx: Transaction, lock_key: str, owner: str, lease: int, now: int) -> Grant | None:
+    """Give a free lock to the group that waits longest; None if it is held or nobody waits.
+
+    The group runs where its newest entry is waited for, else at `owner`.
+    """
+    if live_lock(tx, lock_key, now) is not None:
+        return None
+    reclaim(tx, lock_key)
+    head = _first_unexpired(tx, lock_key, now)
+    if head is None:
+        tx.locks.delete(lock_key)
+        return None
+    group = _group_of(tx, head, now)
+    return grant(tx, group, owner, lease, now)
+
+
+def grant(tx: Transaction, group: list[EntryRecord], owner: str, lease: int, now: int) -> Grant:
+    """Give the lock to a group, its newest entry being the one that is answered."""
+    lead = group[-1]
+    attended = lead.owner is not None and lead.attended_until > now
+    lock = LockRecord(
+        lock_key=lead.lock_key,
+        token=tx.locks.next_token(),
+        ticket_id=lead.ticket_id,
+        owner=lead.owner if attended and lead.owner is not None else owner,
+        until=now + lease,
+    )
+    tx.locks.put(lock)
+    for entry in group:
+        tx.entries.update(attrs.evolve(entry, state="running", run_ticket_id=lead.ticket_id))
+    return grant_of(lock, group)
+
+
+def grant_of(lock: LockRecord, group: list[EntryRecord]) -> Grant:
+    """Return the grant that a lock stands for."""
+    return Grant(
+        ticket_id=lock.ticket_id,
+        owner=lock.owner,
+        lock_key=lock.lock_key,
+        token=lock.token,
+        until=from_epoch_us(lock.until),
+        entries=tuple(
+            Entry(ticket_id=e.ticket_id, payload=e.payload or "", claim_id=e.claim_id)
+            for e in group
+        ),
+    )
+
+
+def reclaim(tx: Transaction, lock_key: str) -> None:
+    """Take back what the dead holder of a lock left: unrecorded entries wait again, at their place.
+
+    Recorded ones are lost: their messages are stored, the next turn sees them.
+    """
+    lock = tx.locks.get(lock_key)
+    if lock is None:
+        return
+    for entry in tx.entries.of_run(lock.ticket_id):
+        if entry.state == "running":
+            tx.entries.update(attrs.evolve(entry, state="waiting", run_ticket_id=None))
+        else:
+            tx.entries.update(attrs.evolve(entry, state="lost"))
+    tx.locks.delete(lock_key)
+
+
+def end_unrun(tx: Transaction, entry: EntryRecord, reason: str, now: int) -> None:
+    """End an entry that never ran; its claim is released, so it may be sent again."""
+    tx.entries.update(
+        attrs.evolve(
+            entry,
+            state="ended",
+            payload=None,
+            claim_key=None,
+            keep_until=max(entry.keep_until, now + MIN_KEEP),
+            end=encode_end(TurnEnd(status="dropped", reason=reason), with_message=False),
+        )
+    )
+
+
+def is_expired(entry: EntryRecord, now: int) -> bool:
+    """Tell whether a waiting entry has waited too long."""
+    return entry.expires_at is not None and entry.expires_at <= now
+
+
+def _first_unexpired(tx: Transaction, lock_key: str, now: int) -> EntryRecord | None:
+    while (head := tx.entries.first_waiting(lock_key)) is not None:
+        if not is_expired(head, now):
+            return head
+        end_unrun(tx, head, "expired", now)
+    return None
+
+
+def _group_of(tx: Transaction, head: EntryRecord, now: int) -> list[EntryRecord]:
+    if not head.coalesces:
+        return [head]
+    group = [head]
+    for entry in tx.entries.waiting_in_lane(head.lock_key, head.lane):
+        if entry.position <= head.position:
+            continue
+        if entry.starts_session or not entry.coalesces:
+            break
+        if is_expired(entry, now):
+            end_unrun(tx, entry, "expired", now)
+        else:
+            group.append(entry)
+    return group

@@ -1,0 +1,119 @@
+"""Listing: sessions as lists show them."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+import attrs
+
+from vitehub_chat.errors import NotFoundError
+from vitehub_chat.model.clock import from_epoch_us, to_epoch_us
+from vitehub_chat.model.keys import ConversationKey, encode_key
+from vitehub_chat.model.rows import SessionInfo, SessionPage, Summary
+from vitehub_chat.state.cursors import decode_cursor, encode_cursor
+from vitehub_chat.state.records import SessionRecord, SummaryRecord
+from vitehub_chat.state.tables import SessionQuery, Transaction
+
+
+@attrs.frozen(kw_only=True)
+class ListRequest:
+    """Which sessions are asked for."""
+
+    tenant: str | None
+    agent: str | None
+    user_key: str | None
+    conversation: ConversationKey | None
+    limit: int
+    cursor: str | None
+    updated_since: datetime | None
+
+
+def list_sessions(tx: Transaction, request: ListRequest) -> SessionPage:
+    """Carry out `SessionStore.list`."""
+    scope = encode_key("sessions", request.tenant, request.agent, request.user_key)
+    after = None
+    if request.cursor is not None:
+        after = decode_cursor(tx.secret, scope, request.cursor)
+    conversation_key = None
+    if request.conversation is not None:
+        conversation = tx.conversations.get(request.conversation.encode())
+        if conversation is None:
+            return SessionPage(items=())
+        conversation_key = conversation.key
+    since = request.updated_since
+    query = SessionQuery(
+        tenant=request.tenant,
+        agent=request.agent,
+        user_key=request.user_key,
+        conversation_key=conversation_key,
+        after=after,
+        updated_since=None if since is None else to_epoch_us(since),
+        limit=request.limit + 1,
+    )
+    found = tx.sessions.list(query)
+    page = found[: request.limit]
+    following = None
+    if len(found) > len(page):
+        following = encode_cursor(tx.secret, scope, page[-1].last_message_at, page[-1].key)
+    return SessionPage(items=tuple(info_of(session) for session in page), next_cursor=following)
+
+
+def get_session(tx: Transaction, key: ConversationKey, session_id: str | None) -> SessionInfo:
+    """Carry out `SessionStore.get`."""
+    return info_of(_session(tx, key, session_id))
+
+
+def save_summary(
+    tx: Transaction, key: ConversationKey, session_id: str | None, text: str, now: int
+) -> Summary:
+    """Carry out `SummaryStore.save_manual`."""
+    session_key = 0 if session_id is None else _session(tx, key, session_id).key
+    conversation = tx.conversations.ensure(key.encode())
+    tx.summaries.put(
+        SummaryRecord(
+            conversation_key=conversation.key, session_key=session_key, text=text, created_at=now
+        )
+    )
+    return Summary(text=text, created_at=from_epoch_us(now))
+
+
+def get_summary(tx: Transaction, key: ConversationKey, session_id: str | None) -> Summary | None:
+    """Carry out `SummaryStore.get_manual`."""
+    conversation = tx.conversations.get(key.encode())
+    if conversation is None:
+        return None
+    session_key = 0
+    if session_id is not None:
+        session = tx.sessions.of_conversation(conversation.key, session_id)
+        if session is None:
+            return None
+        session_key = session.key
+    found = tx.summaries.get(conversation.key, session_key)
+    if found is None:
+        return None
+    return Summary(text=found.text, created_at=from_epoch_us(found.created_at))
+
+
+def info_of(session: SessionRecord) -> SessionInfo:
+    """Return a session as lists show it."""
+    return SessionInfo(
+        id=session.chat_id,
+        session_id=session.session_id,
+        conversation=session.conversation,
+        title=session.title,
+        started_at=from_epoch_us(session.started_at),
+        last_message_at=from_epoch_us(session.last_message_at),
+        message_count=session.message_count,
+        user_key=session.user_key,
+        generation=session.generation,
+    )
+
+
+def _session(tx: Transaction, key: ConversationKey, session_id: str | None) -> SessionRecord:
+    conversation = tx.conversations.get(key.encode())
+    session = None
+    if conversation is not None:
+        session = tx.sessions.of_conversation(conversation.key, session_id)
+    if session is None:
+        raise NotFoundError("no session of that id in this conversation")
+    return session

@@ -1,0 +1,180 @@
+"""Recording: messages become rows of a session, with numbers and the session's clock moved."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import timedelta
+
+import attrs
+
+from vitehub_chat.errors import StateConflictError
+from vitehub_chat.model.clock import in_us, to_epoch_us
+from vitehub_chat.model.policies import Retention
+from vitehub_chat.state.codec import decode_row, encode_body, encode_extra
+from vitehub_chat.state.records import EntryRecord, RowRecord, SessionRecord
+from vitehub_chat.state.steps.granting import live_lock
+from vitehub_chat.state.steps.reading import read_window
+from vitehub_chat.state.steps.resolving import ref_of, resolve_session, store_session
+from vitehub_chat.state.tables import Transaction
+from vitehub_chat.state.values import NewRow, Recorded, SessionRequest, WindowRequest
+
+
+@attrs.frozen(kw_only=True)
+class Writing:
+    """What rows are written with; times in microseconds."""
+
+    now: int
+    turn_id: str | None = None
+    retention: Retention = None
+    fence_key: str | None = None
+    fence_token: int | None = None
+
+    @property
+    def expires_at(self) -> int | None:
+        """When a row that is recorded now is gone."""
+        keeps = self.retention
+        return self.now + in_us(keeps) if isinstance(keeps, timedelta) else None
+
+
+def record_turn(
+    tx: Transaction,
+    ticket_id: str,
+    rows: Sequence[NewRow],
+    session: SessionRequest | None,
+    window: WindowRequest | None,
+    writing: Writing,
+) -> Recorded:
+    """Carry out `TurnStore.record`."""
+    recorded = Recorded()
+    session_key = None
+    if session is not None:
+        recorded = append_rows(tx, rows, session, window, writing)
+        session_key = None if recorded.session is None else recorded.session.key
+    for entry in tx.entries.of_run(ticket_id):
+        tx.entries.update(
+            attrs.evolve(entry, state="recorded", payload=None, session_key=session_key)
+        )
+    return recorded
+
+
+def append_rows(
+    tx: Transaction,
+    rows: Sequence[NewRow],
+    request: SessionRequest,
+    window: WindowRequest | None,
+    writing: Writing,
+) -> Recorded:
+    """Store rows in the session that they belong to, and read the rows before them."""
+    session, is_new = resolve_session(tx, request, writing.now)
+    if is_new:
+        conversation = tx.conversations.ensure(request.conversation.encode())
+        session = store_session(tx, session, conversation)
+    interrupt_dead(tx, session.conversation_key, writing.now)
+    session, records = write_rows(tx, session, rows, writing)
+    read = (
+        None
+        if window is None
+        else attrs.evolve(window, before_seq=min((r.seq for r in records), default=None))
+    )
+    return Recorded(
+        rows=tuple(decode_row(record) for record in records),
+        session=ref_of(session, is_new=is_new),
+        window=read_window(tx, session, read, writing.now, {r.message_id for r in records}),
+    )
+
+
+def write_rows(
+    tx: Transaction, session: SessionRecord, rows: Sequence[NewRow], writing: Writing
+) -> tuple[SessionRecord, list[RowRecord]]:
+    """Insert rows behind all others, or in place of those of the same message id."""
+    records: list[RowRecord] = []
+    for row in rows:
+        message_id = row.message.id or ""
+        stored = tx.rows.by_message(session.conversation_key, message_id, writing.now)
+        if stored is None:
+            session, record = _insert(tx, session, row, writing)
+        else:
+            record = _record_of(stored, row, writing)
+            tx.rows.replace(record)
+        records.append(record)
+    tx.sessions.update(session)
+    return session, records
+
+
+def write_answer(
+    tx: Transaction, entry: EntryRecord, answer: NewRow, writing: Writing
+) -> RowRecord:
+    """Write the answer of a run into the session that the run was recorded in.
+
+    Raises:
+        StateConflictError: The session was deleted meanwhile.
+    """
+    session = None if entry.session_key is None else tx.sessions.get(entry.session_key)
+    if session is None:
+        raise StateConflictError("the session of this turn was deleted")
+    return write_rows(tx, session, [answer], writing)[1][0]
+
+
+def interrupt_dead(tx: Transaction, conversation_key: int, now: int) -> None:
+    """Let answers whose turn died count as interrupted from now on."""
+    for row in tx.rows.pending(conversation_key):
+        lock = None if row.fence_key is None else live_lock(tx, row.fence_key, now)
+        if lock is None or lock.token != row.fence_token:
+            tx.rows.replace(
+                attrs.evolve(row, status="interrupted", fence_key=None, fence_token=None)
+            )
+
+
+def _insert(
+    tx: Transaction, session: SessionRecord, row: NewRow, writing: Writing
+) -> tuple[SessionRecord, RowRecord]:
+    turn_no = session.turn_count + (row.message.role == "user")
+    blank = RowRecord(
+        conversation_key=session.conversation_key,
+        seq=tx.conversations.allocate(session.conversation_key, 1),
+        session_key=session.key,
+        session_id=session.session_id,
+        message_id=row.message.id or "",
+        role=row.message.role,
+        status=row.status,
+        created_at=None,
+        recorded_at=writing.now,
+        turn_no=turn_no,
+        turn_id=None,
+        thread_id=row.thread_id,
+        author=row.author,
+        is_shown=row.is_shown,
+        body="",
+        extra=None,
+        expires_at=writing.expires_at,
+    )
+    created = row.message.created_at
+    record = attrs.evolve(
+        _record_of(blank, row, writing),
+        created_at=None if created is None else to_epoch_us(created),
+    )
+    tx.rows.insert(record)
+    said_at = writing.now if record.created_at is None else min(record.created_at, writing.now)
+    moved = attrs.evolve(
+        session,
+        last_message_at=max(session.last_message_at, said_at),
+        message_count=session.message_count + 1,
+        turn_count=turn_no,
+    )
+    return moved, record
+
+
+def _record_of(stored: RowRecord, row: NewRow, writing: Writing) -> RowRecord:
+    """Return a stored row with the content of a new one; number and times stay."""
+    is_pending = row.status == "pending"
+    return attrs.evolve(
+        stored,
+        role=row.message.role,
+        status=row.status,
+        turn_id=writing.turn_id,
+        is_shown=row.is_shown,
+        body=encode_body(row.message),
+        extra=encode_extra(row),
+        fence_key=writing.fence_key if is_pending else None,
+        fence_token=writing.fence_token if is_pending else None,
+    )

@@ -1,0 +1,247 @@
+"""Tables: what a provider implements; the steps say what happens in them.
+
+A step is a plain function over one `Transaction`. A provider runs it so that it sees one
+consistent state and all of its writes happen or none; it may run it again from the start. So a
+step has no other effects, and takes times and ids as arguments.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal, Protocol
+
+import attrs
+
+from vitehub_chat.state.records import (
+    ConversationRecord,
+    EntryRecord,
+    LockRecord,
+    RowRecord,
+    SessionRecord,
+    SummaryRecord,
+)
+
+
+class LockTable(Protocol):
+    """Locks by key."""
+
+    def get(self, lock_key: str, /) -> LockRecord | None:
+        """Return the lock, also one whose lease is over."""
+
+    def put(self, lock: LockRecord, /) -> None:
+        """Insert or replace a lock."""
+
+    def delete(self, lock_key: str, /) -> None:
+        """Delete a lock; no-op if there is none."""
+
+    def next_token(self) -> int:
+        """Return a number higher than every one returned before, of any lock."""
+
+
+class EntryTable(Protocol):
+    """Accepted messages, by arrival."""
+
+    def get(self, ticket_id: str, /) -> EntryRecord | None:
+        """Return one entry."""
+
+    def by_claim(self, claim_key: str, /) -> EntryRecord | None:
+        """Return the entry that holds a claim; at most one does."""
+
+    def insert(self, entry: EntryRecord, /) -> EntryRecord:
+        """Insert an entry behind all others and return it with its position."""
+
+    def update(self, entry: EntryRecord, /) -> None:
+        """Replace an entry by its ticket."""
+
+    def delete(self, ticket_id: str, /) -> None:
+        """Delete an entry; no-op if there is none."""
+
+    def first_waiting(self, lock_key: str, /) -> EntryRecord | None:
+        """Return the waiting entry that came first."""
+
+    def waiting_in_lane(self, lock_key: str, lane: str, /) -> Sequence[EntryRecord]:
+        """Return the waiting entries of one lane, by arrival."""
+
+    def count_waiting(self, lock_key: str, now: int, /) -> int:
+        """Count the waiting entries that are not expired."""
+
+    def of_run(self, run_ticket_id: str, /) -> Sequence[EntryRecord]:
+        """Return the running and recorded entries of a run, by arrival."""
+
+    def open_in(self, conversation: str, /) -> Sequence[EntryRecord]:
+        """Return the entries of a conversation that have not ended, by arrival."""
+
+    def purge(self, now: int, limit: int, /) -> int:
+        """Delete at most `limit` ended or lost entries whose time to be kept is over."""
+
+    def delete_conversation(self, conversation: str, session_key: int | None, /) -> int:
+        """Delete the entries of a conversation with their claims, or those of one session."""
+
+    def release_claims(self, claim_keys: Sequence[str], /) -> None:
+        """Let ended entries forget these claims."""
+
+
+class ConversationTable(Protocol):
+    """Conversations and their counters."""
+
+    def get(self, encoded: str, /) -> ConversationRecord | None:
+        """Return a conversation by its encoded key."""
+
+    def ensure(self, encoded: str, /) -> ConversationRecord:
+        """Return a conversation, created with its first use."""
+
+    def allocate(self, key: int, count: int, /) -> int:
+        """Take `count` numbers and return the first; numbers are never used again."""
+
+    def next_generation(self, key: int, /) -> int:
+        """Raise the generation and return it."""
+
+
+class SessionTable(Protocol):
+    """Sessions."""
+
+    def get(self, key: int, /) -> SessionRecord | None:
+        """Return a session by its number."""
+
+    def by_id(self, scope: str, session_id: str, /) -> SessionRecord | None:
+        """Return the session of that id in a scope."""
+
+    def latest(self, scope: str, base: str | None, /) -> SessionRecord | None:
+        """Return the newest session of a base in a scope."""
+
+    def of_conversation(
+        self, conversation_key: int, session_id: str | None, /
+    ) -> SessionRecord | None:
+        """Return the newest session of that id whose rows a conversation has."""
+
+    def insert(self, session: SessionRecord, /) -> SessionRecord:
+        """Insert a session and return it with its number."""
+
+    def update(self, session: SessionRecord, /) -> None:
+        """Replace a session by its number."""
+
+    def list(self, query: SessionQuery, /) -> Sequence[SessionRecord]:
+        """Return sessions, newest activity first."""
+
+    def all_of(self, conversation_key: int, /) -> Sequence[SessionRecord]:
+        """Return every session whose rows a conversation has."""
+
+    def delete(self, key: int, /) -> None:
+        """Delete a session."""
+
+
+class RowTable(Protocol):
+    """Stored messages. A row whose `expires_at` is at or before the time asked for is not there."""
+
+    def by_message(self, conversation_key: int, message_id: str, now: int, /) -> RowRecord | None:
+        """Return the row of a message id."""
+
+    def insert(self, row: RowRecord, /) -> None:
+        """Insert a row under its number."""
+
+    def replace(self, row: RowRecord, /) -> None:
+        """Replace the row of that number."""
+
+    def select(self, query: RowQuery, /) -> Sequence[RowRecord]:
+        """Return rows in the order asked for; touches about as many as it returns."""
+
+    def exists(self, query: RowQuery, /) -> bool:
+        """Tell whether any row matches."""
+
+    def pending(self, conversation_key: int, /) -> Sequence[RowRecord]:
+        """Return the rows of status `pending`."""
+
+    def delete(self, conversation_key: int, session_key: int | None, /) -> int:
+        """Delete the rows of a conversation, or of one of its sessions, and count them."""
+
+
+class SummaryTable(Protocol):
+    """Manual summaries, one per session."""
+
+    def get(self, conversation_key: int, session_key: int, /) -> SummaryRecord | None:
+        """Return the last one saved."""
+
+    def put(self, summary: SummaryRecord, /) -> None:
+        """Save one in place of the last."""
+
+    def delete(self, conversation_key: int, session_key: int | None, /) -> int:
+        """Delete those of a conversation, or of one session, and count them."""
+
+
+class Transaction(Protocol):
+    """One consistent view of all tables, whose writes happen together or not at all."""
+
+    @property
+    def locks(self) -> LockTable:
+        """Locks."""
+
+    @property
+    def entries(self) -> EntryTable:
+        """Accepted messages."""
+
+    @property
+    def conversations(self) -> ConversationTable:
+        """Conversations."""
+
+    @property
+    def sessions(self) -> SessionTable:
+        """Sessions."""
+
+    @property
+    def rows(self) -> RowTable:
+        """Stored messages."""
+
+    @property
+    def summaries(self) -> SummaryTable:
+        """Manual summaries."""
+
+    @property
+    def secret(self) -> bytes:
+        """Random bytes made once per store, the key of its cursors."""
+
+
+@attrs.frozen(kw_only=True)
+class RowQuery:
+    """Which rows; all conditions together.
+
+    Attributes:
+        session_key: Only this session, None is the whole conversation.
+        is_shown: Only rows that are shown, or that are not; None is both.
+        above: Only numbers above this one.
+        below: Only numbers below this one.
+        order: By number, `ascending` or `descending`.
+        limit: At most so many.
+        now: Rows that have expired by then are left out.
+    """
+
+    conversation_key: int
+    session_key: int | None = None
+    is_shown: bool | None = None
+    above: int | None = None
+    below: int | None = None
+    order: Literal["ascending", "descending"] = "ascending"
+    limit: int = 1
+    now: int
+
+
+@attrs.frozen(kw_only=True)
+class SessionQuery:
+    """Which sessions; all conditions together.
+
+    Attributes:
+        tenant: Exactly this tenant.
+        agent: Only of this agent, None is any.
+        user_key: Only of this owner, None is any.
+        conversation_key: Only of this conversation, None is any.
+        after: Only those behind this (`last_message_at`, `key`), or None.
+        updated_since: Only those with activity at or after this time, or None.
+        limit: At most so many.
+    """
+
+    tenant: str | None
+    agent: str | None = None
+    user_key: str | None = None
+    conversation_key: int | None = None
+    after: tuple[int, int] | None = None
+    updated_since: int | None = None
+    limit: int
