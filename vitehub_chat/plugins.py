@@ -95,7 +95,8 @@ class Registry(Generic[T]):
         A name that two distributions offer, or that is built-in, is there once for each of them,
         with an error on those that `get` does not return.
         """
-        ours = [self._built_in(name) for name in sorted(self._builtins)]
+        version = _our_version()
+        ours = [Plugin(*item, _OURS, version) for item in sorted(self._builtins.items())]
         found = sorted(self._others(), key=lambda plugin: plugin.name)
         counts = Counter(plugin.name for plugin in found)
         return (*ours, *(self._mark(plugin, found, counts) for plugin in found))
@@ -118,7 +119,7 @@ class Registry(Generic[T]):
         if name in local:
             return local[name]
         if name in self._builtins:
-            return self._load(self._built_in(name), path)
+            return self._load(Plugin(name, self._builtins[name], _OURS), path)
         found = [plugin for plugin in self._others() if plugin.name == name]
         if not found:
             raise self._unknown(name, path)
@@ -141,16 +142,13 @@ class Registry(Generic[T]):
         """
         for name, value in objects.items():
             version = getattr(value, API_ATTRIBUTE, API_VERSION)
-            self._verify(value, version, f"{name!r} for the group {self.group!r}", name)
+            self._verify(value, version, Plugin(name, "", ""), name)
         names = {_canonical(name): value for name, value in objects.items()}
         token = self._local.set({**self._local.get(), **names})
         try:
             yield
         finally:
             self._local.reset(token)
-
-    def _built_in(self, name: str) -> Plugin:
-        return Plugin(name, self._builtins[name], _OURS, _our_version())
 
     def _others(self) -> Iterator[Plugin]:
         """Yield what is found, without our own entries for the built-in names."""
@@ -180,30 +178,32 @@ class Registry(Generic[T]):
         return plugin
 
     def _load(self, plugin: Plugin, path: str | None) -> T:
-        what = self._describe(plugin)
         try:
             value = _import(plugin.value)
             version = getattr(value, API_ATTRIBUTE, API_VERSION)
         except BaseException as error:  # noqa: BLE001 - a plugin may raise anything, SystemExit too
-            _refuse(error, what, path)
-        return self._verify(value, version, what, path)
+            _refuse(error, self._describe(plugin), path)
+        return self._verify(value, version, plugin, path)
 
-    def _verify(self, value: object, version: object, what: str, path: str | None) -> T:
+    def _verify(self, value: object, version: object, plugin: Plugin, path: str | None) -> T:
         """Return an object of this group, or raise when it has another shape or API version."""
         if not self._check(value):
-            text = f"{what} has the wrong shape, a {type(value).__name__!r}"
+            text = f"{self._describe(plugin)} has the wrong shape, a {type(value).__name__!r}"
             raise ConfigError(text, path=path, hint="it has to be a callable that takes options")
         if version != API_VERSION:
-            text = f"{what} has {API_ATTRIBUTE} {version!r:.20}, this release knows {API_VERSION}"
+            text = (
+                f"{self._describe(plugin)} has {API_ATTRIBUTE} {version!r:.20}, not {API_VERSION}"
+            )
             raise ConfigError(text, path=path, hint="install releases of both that fit")
         return value
 
     def _describe(self, plugin: Plugin) -> str:
         if not plugin.distribution:
-            return f"import path {plugin.value!r} for the group {self.group!r}"
+            return f"{plugin.name!r} for the group {self.group!r}"
+        version = plugin.version or (_our_version() if plugin.distribution == _OURS else None)
+        origin = plugin._replace(version=version).origin
         return (
-            f"plugin {plugin.name!r} ({plugin.value!r}) of the group {self.group!r} "
-            f"from {plugin.origin}"
+            f"plugin {plugin.name!r} ({plugin.value!r}) of the group {self.group!r} from {origin}"
         )
 
     def _unknown(self, name: str, path: str | None) -> ConfigError:

@@ -16,7 +16,7 @@ from vitehub_chat.config.definition_model import (
     ModelDriverModel,
     StateModel,
 )
-from vitehub_chat.config.lowering import read_options, refuse
+from vitehub_chat.config.lowering import describe, read_options, refuse
 from vitehub_chat.config.spelling import type_name
 from vitehub_chat.errors import ConfigError, InputError
 from vitehub_chat.model.keys import check_id
@@ -127,7 +127,7 @@ def _read_driver(value: object) -> PluginChoice | Any:
         return value
     if callable(value):
         return PluginChoice(CALLABLE_DRIVER, {"run": value})
-    raise refuse(value, "a name, a callable, a mapping or a driver", path="driver")
+    raise refuse(value, describe(DefinitionModel, "driver"), path="driver")
 
 
 def _read_driver_mapping(value: Mapping[Any, object]) -> PluginChoice:
@@ -192,9 +192,9 @@ def _read_state(value: object) -> StateChoice | Any:
         return _read_state_mapping({"url": os.fspath(value)})
     if isinstance(value, Mapping):
         return _read_state_mapping(value)
-    if hasattr(value, "aclose") and hasattr(value, "features") and not isinstance(value, type):
+    if hasattr(value, "aclose") and hasattr(value, "__aenter__") and not isinstance(value, type):
         return value
-    raise refuse(value, "a URL, a path, a mapping or an Agent State", path="state")
+    raise refuse(value, describe(DefinitionModel, "state"), path="state")
 
 
 def _read_state_mapping(value: Mapping[Any, object]) -> StateChoice:

@@ -96,16 +96,16 @@ class DefinitionModel(OptionModel):
     name: Text
     """The name of the agent; stored conversations belong to it."""
 
-    driver: Any = None
+    driver: Annotated[Any, Allowed("a name, a callable, a mapping or a driver")] = None
     """What answers."""
 
-    capabilities: Any = None
+    capabilities: Annotated[Any, Allowed("a list")] = None
     """What the agent can do, in order."""
 
-    channels: Any = None
+    channels: Annotated[Any, Allowed("a list")] = None
     """Where the agent is reached."""
 
-    state: Any = None
+    state: Annotated[Any, Allowed("a URL, a path, a mapping or an Agent State")] = None
     """Where conversations are stored; nowhere by default."""
 
     meta: AnyMapping | None = None

@@ -51,8 +51,9 @@ def _parse_toml(text: str, file: Path) -> object:
     try:
         return tomllib.loads(text)
     except ValueError as exc:
-        place = re.search(r"\(at line (\d+), column \d+\)", str(exc))
-        raise _malformed(file, "is not TOML", place[1] if place else None) from None
+        reason, _, place = str(exc).partition(" (at ")
+        line = re.match(r"line (\d+)", place)
+        raise _malformed(file, f"is not TOML: {reason}", line and line[1]) from None
 
 
 def _parse_json(text: str, file: Path) -> object:
@@ -90,11 +91,12 @@ def _parse_yaml(text: str, file: Path) -> object:
         """A loader of plain values that refuses a key that stands twice."""
 
     def read_mapping(loader: Loader, node: yaml.MappingNode) -> Mapping[Any, Any]:
-        keys = [key.value for key, _ in node.value if isinstance(key, yaml.ScalarNode)]
-        for key in keys:
-            if key != "<<" and keys.count(key) > 1:
-                problem = f"has the key {key[:80]!r} twice in one mapping"
-                raise _malformed(file, problem, node.start_mark.line + 1)
+        keys = [(key.value, key.start_mark.line + 1) for key, _ in node.value if key.id == "scalar"]
+        seen: set[str] = set()
+        for key, line in keys:
+            if key in seen and key != "<<":
+                raise _malformed(file, f"has the key {key[:80]!r} twice in one mapping", line)
+            seen.add(key)
         loader.flatten_mapping(node)
         return loader.construct_mapping(node, deep=True)
 

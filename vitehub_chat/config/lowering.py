@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from vitehub_chat.config.option_model import MAX_MS, Allowed, OptionModel
-from vitehub_chat.config.spelling import Raising, join, read_names, type_name
+from vitehub_chat.config.spelling import Raising, join, read_names, spellings, type_name
 from vitehub_chat.errors import ConfigError, nearest_name
 
 Model = TypeVar("Model", bound=OptionModel)
@@ -82,7 +82,7 @@ def _translate(
     path: str,
     raising: Raising,
 ) -> Exception:
-    field = str(details["loc"][0])
+    field = spellings(model)[str(details["loc"][0])]
     where = join(path, field)
     allowed = describe(model, field)
     if details["type"] == "missing":
@@ -164,7 +164,7 @@ def _words(annotation: Any) -> str:
 
 
 _PLAIN_WORDS: Mapping[Any, str] = {
-    bool: "True or False",
+    bool: "a bool",
     str: "text",
     list: "a list of text",
     Callable: "a callable",

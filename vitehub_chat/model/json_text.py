@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -14,6 +15,8 @@ Json = Any
 JsonObject = Mapping[str, Any]
 """A JSON object."""
 
+_MAX_DEPTH = 20
+_MAX_REPR = 2000
 _encoder = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 
 
@@ -30,6 +33,18 @@ def encode_json(value: object, path: str) -> str:
             "is not a JSON value", path=_blame(value, path), hint="use JSON types only"
         ) from None
     return replace_surrogates(text)
+
+
+def jsonable(value: object) -> Json:
+    """Return a value of somebody else's code as JSON: itself if it is, else as close as can be.
+
+    Objects become their text, non-finite numbers and circular values too.
+    """
+    try:
+        _encoder.encode(value)
+    except (TypeError, ValueError, RecursionError):
+        return _closest_json(value, depth=0)
+    return value
 
 
 def decode_json(text: str) -> Json:
@@ -52,9 +67,21 @@ def replace_surrogates(text: str) -> str:
     return text
 
 
+def _closest_json(value: object, depth: int) -> Json:
+    if value is None or isinstance(value, bool | int | str):
+        return value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else str(value)
+    if depth < _MAX_DEPTH and isinstance(value, Mapping):
+        return {str(key): _closest_json(item, depth + 1) for key, item in value.items()}
+    if depth < _MAX_DEPTH and isinstance(value, list | tuple | set | frozenset):
+        return [_closest_json(item, depth + 1) for item in value]
+    return repr(value)[:_MAX_REPR]
+
+
 def _blame(value: object, path: str, depth: int = 0) -> str:
-    """Find the path of the first value that does not encode, at most 20 levels down."""
-    if depth < 20 and isinstance(value, Mapping | list | tuple):
+    """Find the path of the first value that does not encode, at most `_MAX_DEPTH` levels down."""
+    if depth < _MAX_DEPTH and isinstance(value, Mapping | list | tuple):
         items = value.items() if isinstance(value, Mapping) else enumerate(value)
         for key, item in items:
             try:

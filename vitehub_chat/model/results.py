@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 import attrs
@@ -81,7 +81,7 @@ class PreparedInvocation:
     """
 
     messages: tuple[Message, ...]
-    selection: tuple[SelectionEntry, ...]
+    selection: Sequence[SelectionEntry]
     session_id: str | None
     run: RunInfo | None
     context: Mapping[str, Any]

@@ -1,4 +1,4 @@
-"""Indexed records: a mapping whose sorted indexes follow every write, and that can undo its writes."""
+"""Indexed records: a mapping with sorted indexes that follow every write, and with an undo."""
 
 from __future__ import annotations
 
@@ -54,9 +54,7 @@ class Counter:
 class Index(Generic[K, R]):
     """The keys of records in groups, each group sorted; a group without records does not exist."""
 
-    def __init__(
-        self, groups: Callable[[R], Iterable[Hashable]], sort: Callable[[R], Any]
-    ) -> None:
+    def __init__(self, groups: Callable[[R], Iterable[Hashable]], sort: Callable[[R], Any]) -> None:
         """Say to which groups a record belongs, and by what it is sorted there, then by key."""
         self._groups_of = groups
         self._sort_of = sort

@@ -1,0 +1,1 @@
+"""Conversations: the flows of a turn, one module each."""

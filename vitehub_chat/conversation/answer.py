@@ -1,0 +1,191 @@
+"""Answer: what a driver said so far, gathered outside of it so that nothing is lost with it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from functools import singledispatchmethod
+from typing import Any
+
+import attrs
+
+from vitehub_chat.model.events import (
+    ApprovalRequested,
+    Done,
+    DriverEvent,
+    FileProduced,
+    NativeMessages,
+    ReasoningDelta,
+    SourceFound,
+    StepStarted,
+    TextDelta,
+    ToolCall,
+    ToolResult,
+    Usage,
+)
+from vitehub_chat.model.json_text import jsonable, replace_surrogates
+from vitehub_chat.model.messages import Message
+from vitehub_chat.model.model_messages import is_blank
+from vitehub_chat.model.parts import ABSENT
+from vitehub_chat.model.rows import RowStatus
+from vitehub_chat.state.values import NewRow
+
+INTERRUPTED = "interrupted"
+
+
+class Answer:
+    """The answer of one turn while it grows, as the UI message that is stored.
+
+    Attributes:
+        message_id: The id under which it is stored.
+        finish_reason: Why the driver stopped, once it said so.
+        usage: What the model reported, added up.
+    """
+
+    def __init__(self, message_id: str, created_at: datetime) -> None:
+        self.message_id = message_id
+        self.finish_reason: str | None = None
+        self.usage: Usage | None = None
+        self._created_at = created_at
+        self._native: NativeMessages | None = None
+        self._parts: list[dict[str, Any]] = []
+        self._texts: dict[tuple[str, str], tuple[dict[str, Any], list[str]]] = {}
+        self._calls: dict[str, dict[str, Any]] = {}
+
+    @singledispatchmethod
+    def add(self, event: DriverEvent) -> None:
+        """Take in one event of the driver; those that say nothing about the answer are ignored."""
+
+    def close_calls(self) -> None:
+        """Give every call without a result a failed one, so that the history stays acceptable."""
+        for part in self._calls.values():
+            if part["state"] == "input-available":
+                part.update(state="output-error", errorText=INTERRUPTED)
+
+    def message(self) -> Message:
+        """Return the answer so far."""
+        for part, pieces in self._texts.values():
+            part["text"] = replace_surrogates("".join(pieces))
+            pieces[:] = [part["text"]]
+        parts = tuple(dict(part) for part in self._parts if part.get("text") != "")
+        return Message(self.message_id, "assistant", parts, {}, self._created_at)
+
+    def row(self, status: RowStatus, *, author: str | None, thread_id: str | None) -> NewRow:
+        """Return the answer so far as the row to store."""
+        message = self.message()
+        native = self._native if status == "complete" else None
+        return NewRow(
+            message=message,
+            status=status,
+            author=author,
+            thread_id=thread_id,
+            is_shown=status != "error" and not is_blank(message),
+            usage=None if self.usage is None else _without_none(attrs.asdict(self.usage)),
+            native=None if native is None else _native_of(native),
+        )
+
+    @add.register
+    def _text(self, event: TextDelta) -> None:
+        self._grow("text", event.part_id, event.text)
+
+    def _grow(self, kind: str, part_id: str, text: str) -> dict[str, Any]:
+        found = self._texts.get((kind, part_id))
+        if found is None:
+            found = ({"type": kind, "text": ""}, [])
+            self._texts[kind, part_id] = found
+            self._parts.append(found[0])
+        found[1].append(text)
+        return found[0]
+
+    @add.register
+    def _reason(self, event: ReasoningDelta) -> None:
+        part = self._grow("reasoning", event.part_id, event.text)
+        facts = {"provider": event.provider, "signature": event.signature, "item": event.item}
+        part.update(_without_none(facts))
+
+    @add.register
+    def _call(self, event: ToolCall) -> None:
+        part: dict[str, Any] = {
+            "type": "dynamic-tool",
+            "toolName": event.name,
+            "toolCallId": event.call_id,
+            "state": "input-available",
+            "input": jsonable(event.input),
+        }
+        if event.error is not None:
+            part.update(state="output-error", errorText=replace_surrogates(event.error))
+        self._calls[event.call_id] = part
+        self._parts.append(part)
+
+    @add.register
+    def _settle(self, event: ToolResult) -> None:
+        part = self._calls.get(event.call_id)
+        if part is None:
+            self._call(ToolCall(event.call_id, event.name))
+            part = self._calls[event.call_id]
+        if event.status == "completed":
+            part.update(state="output-available", output=None)
+        elif event.status == "denied":
+            part.update(state="output-denied")
+        else:
+            part.update(state="output-error", errorText=event.error or "failed")
+        if event.output is not ABSENT:
+            part["output"] = jsonable(event.output)
+
+    @add.register
+    def _ask(self, event: ApprovalRequested) -> None:
+        if (part := self._calls.get(event.call_id)) is not None:
+            part.update(state="approval-requested", approval={"id": event.approval_id})
+
+    @add.register
+    def _cite(self, event: SourceFound) -> None:
+        self._parts.append(_source_part(event))
+
+    @add.register
+    def _attach(self, event: FileProduced) -> None:
+        facts = {"mediaType": event.media_type, "url": event.url, "filename": event.name}
+        self._parts.append({"type": "file", **_without_none(facts)})
+
+    @add.register
+    def _begin_step(self, _event: StepStarted) -> None:
+        self._parts.append({"type": "step-start"})
+
+    @add.register
+    def _count(self, event: Usage) -> None:
+        self.usage = _sum(self.usage, event)
+
+    @add.register
+    def _keep_native(self, event: NativeMessages) -> None:
+        self._native = event
+
+    @add.register
+    def _end(self, event: Done) -> None:
+        self.finish_reason = event.finish_reason
+
+
+def _source_part(event: SourceFound) -> dict[str, Any]:
+    kind = "source-url" if event.url is not None else "source-document"
+    facts = {"url": event.url, "title": event.title, "mediaType": event.media_type}
+    return {"type": kind, "sourceId": event.source_id, **_without_none(facts)}
+
+
+def _native_of(native: NativeMessages) -> dict[str, Any]:
+    return {"format": native.format, "payload": jsonable(native.payload)}
+
+
+def _without_none(facts: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in facts.items() if value is not None}
+
+
+def _sum(earlier: Usage | None, later: Usage) -> Usage:
+    if earlier is None:
+        return later
+    return Usage(
+        _add(earlier.input_tokens, later.input_tokens),
+        _add(earlier.output_tokens, later.output_tokens),
+        later.model or earlier.model,
+    )
+
+
+def _add(first: int | None, second: int | None) -> int | None:
+    return second if first is None else first + (second or 0)

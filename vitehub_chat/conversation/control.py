@@ -1,0 +1,52 @@
+"""Control: stopping a turn from outside, and waiting that a cancelled task does not cut short."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
+
+T = TypeVar("T")
+
+LOCK_LOST = "lock_lost"
+
+
+class TurnControl:
+    """The switch that ends one turn early; for use in the loop of its turn.
+
+    Attributes:
+        reason: Why it was stopped, None while it was not. A lost lock overrides other reasons.
+    """
+
+    def __init__(self) -> None:
+        self.reason: str | None = None
+        self._listeners: list[Callable[[], object]] = []
+
+    def stop(self, reason: str = "stopped") -> None:
+        """Stop the turn; the first reason counts, and repeating does nothing."""
+        if self.reason is not None and reason != LOCK_LOST:
+            return
+        self.reason = reason
+        for listener in self._listeners:
+            listener()
+
+    def on_stop(self, listener: Callable[[], object]) -> None:
+        """Call a function when the turn is stopped, at once if it was stopped already."""
+        self._listeners.append(listener)
+        if self.reason is not None:
+            listener()
+
+
+async def settle(awaitable: Awaitable[T], control: TurnControl) -> T:
+    """Wait for something to its end although the waiting task is cancelled meanwhile.
+
+    Used where half of the work would be lost: the cancellation stops the turn (`cancelled`) and is
+    not raised here; who owns the turn raises it when everything is recorded.
+    """
+    task = asyncio.ensure_future(awaitable)
+    while not task.done():
+        try:
+            await asyncio.wait({task})
+        except asyncio.CancelledError:
+            control.stop("cancelled")
+    return task.result()

@@ -1,0 +1,48 @@
+"""Encoders by name: which forms a stream of events can take."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, Protocol
+
+from vitehub_chat.errors import InputError
+from vitehub_chat.model.events import AgentEvent
+from vitehub_chat.streams.events import EventEncoder
+from vitehub_chat.streams.ui_message_stream import UIMessageStreamEncoder
+
+OUTPUTS: Final = ("ui-message-stream", "events")
+"""The forms that there are, as `output` names them."""
+
+
+class Encoder(Protocol):
+    """Turns the events of one stream into the items of its form."""
+
+    @property
+    def headers(self) -> Mapping[str, str]:
+        """Headers of an HTTP response that carries the stream."""
+
+    def encode(self, event: AgentEvent, /) -> Sequence[Any]:
+        """Return the items of an event, in order; may be none."""
+
+    def frame(self, item: Any, /) -> str:
+        """Return an item as a frame of server-sent events."""
+
+
+def encoder_for(output: str, *, continued: bool = False) -> Encoder:
+    """Return a new encoder of the form that `output` names.
+
+    Args:
+        output: One of `OUTPUTS`.
+        continued: The run goes on with an answer that the client already has.
+
+    Raises:
+        InputError: There is no such form.
+    """
+    if output == "ui-message-stream":
+        return UIMessageStreamEncoder(continued=continued)
+    if output == "events":
+        return EventEncoder()
+    known = " and ".join(repr(name) for name in OUTPUTS)
+    problem = "is not available yet" if output == "ag-ui" else "is no stream output"
+    text = f"{output!r} {problem}"
+    raise InputError(text, path="output", hint=f"there are {known}")

@@ -1,0 +1,1 @@
+"""Fakes for tests of agents and of Agent State providers."""
