@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from typing import TYPE_CHECKING
 
 import attrs
@@ -193,6 +194,8 @@ class PlainRows:
         return next((r for r in live if r.message_id == message_id), None)
 
     def insert(self, row: RowRecord, /) -> None:
+        message = (row.conversation_key, row.message_id)
+        self.all = [r for r in self.all if (r.conversation_key, r.message_id) != message]
         self.all.append(row)
 
     def replace(self, row: RowRecord, /) -> None:
@@ -256,6 +259,15 @@ class PlainTables:
         self.rows = PlainRows()
         self.summaries = PlainSummaries()
         self.secret = b"plain"
+
+    def copy(self) -> PlainTables:
+        """Copy what a failing step would change; records are frozen, so the containers do."""
+        twin = PlainTables()
+        for name, table in vars(self).items():
+            if name != "secret":
+                fields = {key: copy(value) for key, value in vars(table).items()}
+                vars(getattr(twin, name)).update(fields)
+        return twin
 
 
 def is_live(row: RowRecord, now: int) -> bool:

@@ -76,7 +76,7 @@ class Capability:
         """The triggers it registers, by the second half of their ids."""
         return {}
 
-    def tools(self, ctx: InvocationContext, /) -> Sequence[ToolSpec]:
+    def tools(self, ctx: InvocationContext, /) -> Sequence[ToolSpec]:  # noqa: ARG002 - a default
         """Return the tools that the model may call in this invocation."""
         return ()
 

@@ -44,6 +44,7 @@ _USED_BY: Mapping[str, frozenset[str]] = {
 }
 """The strategies that use an option; every strategy uses the others."""
 
+_DEFAULTS = ChatPolicy()
 _COALESCING = ConcurrencyPolicy(
     max_queue_size=10, on_queue_full="drop-oldest", queue_entry_ttl=span(90_000)
 )
@@ -82,14 +83,12 @@ def lower_window(given: TriggerHistoryModel) -> HistoryWindow:
 def _policy_of(given: ChatModel) -> ChatPolicy:
     concurrency, sessions = _concurrency_of(given), _sessions_of(given)
     window = given.trigger_history
-    fields: dict[str, Any] = (
-        {} if given.dedupe_ttl_ms is None else {"dedupe_ttl": term(given.dedupe_ttl_ms)}
-    )
     return ChatPolicy(
         window=lower_window(window) if isinstance(window, TriggerHistoryModel) else None,
         sessions=None if sessions is None else _lower_sessions(sessions),
-        concurrency=ConcurrencyPolicy() if concurrency is None else _lower(concurrency),
+        concurrency=ConcurrencyPolicy() if concurrency is None else _lower_concurrency(concurrency),
         lock_scope=given.lock_scope,
+        dedupe_ttl=optional_term(given.dedupe_ttl_ms) or _DEFAULTS.dedupe_ttl,
         thread_history=_lower_thread_history(given.thread_history),
         identity=given.identity,
         filter=given.filter,
@@ -97,7 +96,6 @@ def _policy_of(given: ChatModel) -> ChatPolicy:
         search_tools=bool(given.search_tools),
         reply=_lower_reply(given),
         retention=_lower_retention(given),
-        **fields,
     )
 
 
@@ -122,7 +120,7 @@ def _lower_sessions(given: SessionsModel) -> SessionPolicy:
     )
 
 
-def _lower(given: ConcurrencyModel) -> ConcurrencyPolicy:
+def _lower_concurrency(given: ConcurrencyModel) -> ConcurrencyPolicy:
     policy = ConcurrencyPolicy() if given.strategy == "serial" else _COALESCING
     changes: dict[str, Any] = {
         "max_queue_size": given.max_queue_size and count(given.max_queue_size),
@@ -146,7 +144,7 @@ def _uses(strategy: ConcurrencyStrategy, option: str) -> bool:
 
 
 def _lower_thread_history(given: ThreadHistoryModel | None) -> ThreadHistory:
-    default = ThreadHistory()
+    default = _DEFAULTS.thread_history
     if given is None:
         return default
     return ThreadHistory(
@@ -172,7 +170,7 @@ def _lower_reply(given: ChatModel) -> ReplyPolicy:
     return ReplyPolicy(
         stream=bool(given.stream),
         update_interval=optional_term(given.streaming_update_interval_ms)
-        or ReplyPolicy().update_interval,
+        or _DEFAULTS.reply.update_interval,
         delivery=given.delivery or "automatic",
         loading=None if given.loading is None else given.loading.text,
         placeholder=tuple(placeholder) if isinstance(placeholder, list) else placeholder,

@@ -21,13 +21,11 @@ class StateSettings:
 
     Attributes:
         choice: The URL and the options to open it with, or None if nothing names a state.
-        url_origin: Where the URL came from, or None.
-        auth_token_origin: Where the token or its variable came from, or None.
+        origins: Where the URL (`url`) and each option came from.
     """
 
     choice: StateChoice | None = None
-    url_origin: Origin | None = None
-    auth_token_origin: Origin | None = None
+    origins: Mapping[str, Origin] = attrs.field(factory=dict)
 
 
 def state_settings(
@@ -44,17 +42,13 @@ def state_settings(
     if definition_state is None and not url:
         return StateSettings()
     options: dict[str, Any] = {} if definition_state is None else dict(definition_state.options)
-    token_origin: Origin | None = "definition" if _has_token(options) else None
+    origins: dict[str, Origin] = dict.fromkeys(["url", *options], "definition")
     if token:
-        options.pop("auth_token_env", None)
-        options["auth_token"], token_origin = token, "environment"
+        for replaced in ("auth_token", "auth_token_env"):
+            options.pop(replaced, None)
+            origins.pop(replaced, None)
+        options["auth_token"], origins["auth_token"] = token, "environment"
+    if url:
+        origins["url"] = "environment"
     chosen = state_url(url) if url or definition_state is None else definition_state.url
-    return StateSettings(
-        choice=StateChoice(chosen, options),
-        url_origin="environment" if url else "definition",
-        auth_token_origin=token_origin,
-    )
-
-
-def _has_token(options: Mapping[str, Any]) -> bool:
-    return "auth_token" in options or "auth_token_env" in options
+    return StateSettings(choice=StateChoice(chosen, options), origins=origins)

@@ -64,9 +64,7 @@ class Answer:
 
     def message(self) -> Message:
         """Return the answer so far."""
-        for part, pieces in self._texts.values():
-            part["text"] = replace_surrogates("".join(pieces))
-            pieces[:] = [part["text"]]
+        self._join_texts()
         parts = tuple(dict(part) for part in self._parts if part.get("text") != "")
         return Message(self.message_id, "assistant", parts, {}, self._created_at)
 
@@ -83,6 +81,11 @@ class Answer:
             usage=None if self.usage is None else _without_none(attrs.asdict(self.usage)),
             native=None if native is None else _native_of(native),
         )
+
+    def _join_texts(self) -> None:
+        for part, pieces in self._texts.values():
+            part["text"] = replace_surrogates("".join(pieces))
+            pieces[:] = [part["text"]]
 
     @add.register
     def _text(self, event: TextDelta) -> None:
@@ -148,6 +151,8 @@ class Answer:
 
     @add.register
     def _begin_step(self, _event: StepStarted) -> None:
+        self._join_texts()
+        self._texts.clear()
         self._parts.append({"type": "step-start"})
 
     @add.register

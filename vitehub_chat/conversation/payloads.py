@@ -15,7 +15,7 @@ from vitehub_chat.model.policies import HistoryWindow
 from vitehub_chat.model.requests import Invoker, RunInfo, SessionChoice, TurnRequest
 from vitehub_chat.model.ui_messages import read_message
 
-_PLAIN = ("user", "meta", "chat_id", "user_key", "is_dm", "session_given")
+_PLAIN = ("user", "meta", "chat_id", "user_key", "is_dm", "session_given", "trigger")
 
 
 def encode_request(request: TurnRequest, messages: Sequence[Message]) -> str:

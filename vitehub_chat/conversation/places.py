@@ -103,7 +103,7 @@ async def _scope(place: Place, request: TurnRequest, policy: ChatPolicy) -> Lock
         return scope
     key = place.conversation
     question = LockScopeQuestion(
-        agent=key.agent,
+        agent=key.agent or "",
         tenant=key.tenant,
         channel=key.channel,
         thread=None if request.run is None else request.run.thread_id,

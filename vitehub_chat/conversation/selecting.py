@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 
@@ -32,6 +33,8 @@ from vitehub_chat.state.values import (
     WindowRequest,
     WindowRows,
 )
+
+_NOT_USED: SelectionReason = "not_used"
 
 
 @attrs.frozen(kw_only=True)
@@ -255,7 +258,7 @@ def _merge(
     return Selection(
         [*unused, *(each[1] for each in ordered), *(messages[index] for index in tail)],
         [
-            *["not_used" for _ in unused],
+            *itertools.repeat(_NOT_USED, len(unused)),
             *(each[2] for each in ordered),
             *(reasons[index] for index in tail),
         ],

@@ -36,6 +36,7 @@ class Seat:
         self._loop = asyncio.get_running_loop()
         self._woken = asyncio.Event()
         self._news: list[News] = []
+        self._token: int | None = None
 
     async def next(self, timeout_s: float) -> News | None:
         """Return the next news, or None when woken without any or after the timeout."""
@@ -55,6 +56,14 @@ class Seat:
     def wake(self) -> None:
         """Let the caller look around, in its own loop."""
         self._woken.set()
+
+    def took(self, grant: Grant) -> None:
+        """Remember that the caller runs a grant, however it learned of it."""
+        self._token = grant.token
+
+    def has_taken(self, grant: Grant) -> bool:
+        """Tell whether the caller runs, or ran, this grant."""
+        return self._token == grant.token
 
     def leave(self) -> list[News]:
         """Give the seat up and return the news that was not taken."""

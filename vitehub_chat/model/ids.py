@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import random
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import TypeVar
 
+T = TypeVar("T")
 NewId = Callable[[], str]
 """A source of unique ids; tests inject a counter."""
 
@@ -12,3 +15,8 @@ NewId = Callable[[], str]
 def new_id() -> str:
     """Return a random id of 32 hexadecimal digits."""
     return uuid.uuid4().hex
+
+
+def pick(choices: Sequence[T]) -> T:
+    """Return one of some choices by chance."""
+    return random.choice(choices)  # noqa: S311 - nothing depends on it

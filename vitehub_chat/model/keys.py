@@ -29,6 +29,11 @@ class ConversationKey:
         """Return the one text under which every store files this conversation."""
         return encode_key(self.tenant, self.agent, self.channel, self.thread)
 
+    @classmethod
+    def decode(cls, encoded: str) -> ConversationKey:
+        """Return the key that `encode` wrote down."""
+        return cls(*decode_key(encoded))
+
     def encode_channel(self) -> str:
         """Return the text for (tenant, agent, channel), the room that named sessions live in."""
         return encode_key(self.tenant, self.agent, self.channel)
@@ -37,6 +42,22 @@ class ConversationKey:
 def encode_key(*parts: str | None) -> str:
     """Join parts without ambiguity: each is its length, a colon and itself, or `-` when absent."""
     return "".join("-" if part is None else f"{len(part)}:{part}" for part in parts)
+
+
+def decode_key(encoded: str) -> list[str | None]:
+    """Return the parts that `encode_key` joined."""
+    parts: list[str | None] = []
+    at = 0
+    while at < len(encoded):
+        if encoded[at] == "-":
+            parts.append(None)
+            at += 1
+        else:
+            colon = encoded.index(":", at)
+            end = colon + 1 + int(encoded[at:colon])
+            parts.append(encoded[colon + 1 : end])
+            at = end
+    return parts
 
 
 def check_id(value: str, path: str) -> str:

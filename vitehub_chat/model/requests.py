@@ -83,6 +83,7 @@ class TurnRequest:
         chat_id: The client's name of the conversation.
         user_key: The owner of the session.
         is_dm: Whether the thread is a direct message.
+        trigger: The id of the trigger that was called, or None.
     """
 
     messages: tuple[Message, ...]
@@ -99,6 +100,7 @@ class TurnRequest:
     chat_id: str | None = None
     user_key: str | None = None
     is_dm: bool = False
+    trigger: str | None = None
 
     @property
     def current(self) -> Message:

@@ -9,6 +9,7 @@ from typing import Literal
 import attrs
 
 from vitehub_chat.model.json_text import Json, JsonObject
+from vitehub_chat.model.keys import ConversationKey
 from vitehub_chat.model.messages import Message
 from vitehub_chat.model.results import ContextBudget
 
@@ -87,7 +88,7 @@ class SessionInfo:
     Attributes:
         id: The client's name of the conversation, or None.
         session_id: Its id, or None for the unnamed one.
-        conversation: Where it began.
+        conversation: Where it began; its rows are there.
         title: Its title, or None.
         started_at: When it started.
         last_message_at: The newest message; only messages move it, and only forward.
@@ -98,7 +99,7 @@ class SessionInfo:
 
     id: str | None
     session_id: str | None
-    conversation: str
+    conversation: ConversationKey
     title: str | None
     started_at: datetime
     last_message_at: datetime

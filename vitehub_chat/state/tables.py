@@ -137,7 +137,7 @@ class RowTable(Protocol):
         """Return the row of a message id."""
 
     def insert(self, row: RowRecord, /) -> None:
-        """Insert a row under its number."""
+        """Insert a row under its number, in place of an expired one of the same message."""
 
     def replace(self, row: RowRecord, /) -> None:
         """Replace the row of that number."""

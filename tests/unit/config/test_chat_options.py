@@ -12,6 +12,7 @@ from typing import Any
 import attrs
 import pytest
 
+from vitehub_chat.config.chat_model import ChatModel
 from vitehub_chat.config.chat_options import lower_chat_options
 from vitehub_chat.errors import ConfigError, ConfigOverrideWarning
 from vitehub_chat.model.policies import (
@@ -169,7 +170,8 @@ def test_several_placeholders_are_a_tuple(texts: object) -> None:
 
 
 def test_none_means_that_an_option_was_not_given() -> None:
-    options = dict.fromkeys((*("trigger_history", "sessions", "concurrency", "lock_scope", "dedupe_ttl_ms"), *("thread_history", "identity", "filter", "search_tools", "timeout_ms", "stream"), *("streaming_update_interval_ms", "delivery", "loading", "transcripts", "memory"), "context"))
+    fields = set(ChatModel.model_fields) - ChatModel.keeps_none
+    options: dict[str, object] = dict.fromkeys(fields)
     assert lower(**options) == ChatPolicy()
 
 

@@ -37,7 +37,10 @@ class MemoryRows:
         return None if row is None or _is_expired(row, now) else row
 
     def insert(self, row: RowRecord, /) -> None:
-        """Insert a row under its number."""
+        """Insert a row under its number, in place of an expired one of the same message."""
+        twin = self._messages.last((row.conversation_key, row.message_id))
+        if twin is not None:
+            self._rows.remove(twin)
         self._rows.put((row.conversation_key, row.seq), row)
 
     def replace(self, row: RowRecord, /) -> None:

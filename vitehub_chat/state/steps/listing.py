@@ -99,7 +99,7 @@ def info_of(session: SessionRecord) -> SessionInfo:
     return SessionInfo(
         id=session.chat_id,
         session_id=session.session_id,
-        conversation=session.conversation,
+        conversation=ConversationKey.decode(session.conversation),
         title=session.title,
         started_at=from_epoch_us(session.started_at),
         last_message_at=from_epoch_us(session.last_message_at),

@@ -29,10 +29,9 @@ INSERT INTO {prefix}rows (
 )
 
 -- name: delete_expired
--- Make room for a message whose id an expired row still has.
+-- Make room for a message whose id an expired row still has; the step saw that it is not live.
 DELETE FROM {prefix}rows
-WHERE conversation_key = :conversation_key AND message_id = :message_id
-    AND expires_at <= :recorded_at
+WHERE conversation_key = :conversation_key AND message_id = :message_id AND expires_at IS NOT NULL
 
 -- name: replace
 -- Replace the row of a number.

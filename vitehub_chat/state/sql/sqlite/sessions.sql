@@ -67,7 +67,8 @@ ORDER BY last_message_at DESC, key DESC LIMIT :limit
 
 -- name: list_conversation
 -- Sessions of a conversation.
-{select_session} WHERE conversation_key = :conversation_key AND {page}
+{select_session} INDEXED BY {prefix}sessions_conversation
+WHERE conversation_key = :conversation_key AND {page}
 
 -- name: list_user
 -- Sessions of an owner.

@@ -1,0 +1,484 @@
+"""A state machine that does the same to the tables of a provider and to plain tables."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+import attrs
+from hypothesis import Phase, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
+
+from tests.providers.plain_tables import PlainTables
+from vitehub_chat.state.records import (
+    EntryRecord,
+    LockRecord,
+    RowRecord,
+    SessionRecord,
+    SummaryRecord,
+)
+from vitehub_chat.state.stepped import SteppedAgentState
+from vitehub_chat.state.tables import RowQuery, SessionQuery, Transaction
+
+T = TypeVar("T")
+Opener = Callable[[], SteppedAgentState]
+
+START = 1_767_225_600_000_000
+"""The time at which `FakeClock` stands, so that nothing is cleaned up by itself."""
+
+LOCKS = ("lock", "lock ")
+CONVERSATIONS = ("1:a", "1:%")
+LANES = ("lane", "LANE")
+CLAIMS = ("m1", "m'2", "🙂")
+TICKETS = ("t1", "t2", "t3", "t4", "t5", "t6")
+SESSIONS = (None, "s1", "S1")
+MESSAGES = ("m1", "m2", "m3", "m4")
+STATES = ("waiting", "waiting", "running", "recorded", "ended", "lost")
+NOBODY = (None, "ann", "bob")
+
+times = st.integers(START + 1, START + 9)
+maybe_times = st.none() | times
+fails = st.sampled_from([False, False, False, True])
+
+
+class RolledBack(Exception):  # noqa: N818 - the machine raises it on purpose
+    """Ends a step that must leave no trace; carries what the step saw before."""
+
+    def __init__(self, answer: object) -> None:
+        super().__init__("rolled back")
+        self.answer = answer
+
+
+class TableMachine(RuleBasedStateMachine):
+    """Random steps on both; every answer must be the same, and afterwards everything seen."""
+
+    def __init__(self, open_state: Opener) -> None:
+        super().__init__()
+        self.plain = PlainTables()
+        self.runner = asyncio.Runner()
+        self.state = self.runner.run(_opened(open_state))
+        self.tokens = [0]
+
+    def teardown(self) -> None:
+        self.runner.run(self.state.aclose())
+        self.runner.close()
+
+    def both(self, step: Callable[[Transaction], T], *, fails: bool = False) -> T:
+        before = self.plain.copy() if fails else self.plain
+        expected = step(self.plain)
+        if fails:
+            self.plain = before
+        actual = self.runner.run(_run(self.state, step, fails=fails))
+        assert neutral(actual) == neutral(expected)
+        return actual
+
+    @rule(key=st.sampled_from(LOCKS), token=st.integers(1, 9), until=times, fails=fails)
+    def put_lock(self, key: str, token: int, until: int, *, fails: bool) -> None:
+        lock = LockRecord(lock_key=key, token=token, ticket_id="t", owner="o", until=until)
+        self.both(lambda tx: tx.locks.put(lock), fails=fails)
+
+    @rule(key=st.sampled_from(LOCKS), fails=fails)
+    def delete_lock(self, key: str, *, fails: bool) -> None:
+        self.both(lambda tx: tx.locks.delete(key), fails=fails)
+
+    @rule()
+    def next_token(self) -> None:
+        self.tokens.append(self.runner.run(self.state.run_write(lambda tx: tx.locks.next_token())))
+        assert self.tokens[-1] > self.tokens[-2]
+
+    @rule(data=st.data(), ticket=st.sampled_from(TICKETS), fails=fails)
+    def write_entry(self, data: st.DataObject, ticket: str, *, fails: bool) -> None:
+        entry = data.draw(entries(ticket))
+
+        def step(tx: Transaction) -> object:
+            holder = None if entry.claim_key is None else tx.entries.by_claim(entry.claim_key)
+            free = holder is None or holder.ticket_id == ticket
+            new = entry if free else attrs.evolve(entry, claim_key=None)
+            old = tx.entries.get(ticket)
+            if old is None:
+                return tx.entries.insert(new)
+            tx.entries.update(attrs.evolve(new, position=old.position))
+            return None
+
+        self.both(step, fails=fails)
+
+    @rule(ticket=st.sampled_from(TICKETS), fails=fails)
+    def delete_entry(self, ticket: str, *, fails: bool) -> None:
+        self.both(lambda tx: tx.entries.delete(ticket), fails=fails)
+
+    @rule(now=times, limit=st.integers(1, 3), fails=fails)
+    def purge_entries(self, now: int, limit: int, *, fails: bool) -> None:
+        # Which ones go first is free, so the rest goes in the same step.
+        self.both(
+            lambda tx: (tx.entries.purge(now, limit), tx.entries.purge(now, 1000)), fails=fails
+        )
+
+    @rule(
+        conversation=st.sampled_from(CONVERSATIONS),
+        session=st.none() | st.integers(1, 2),
+        fails=fails,
+    )
+    def delete_entries(self, conversation: str, session: int | None, *, fails: bool) -> None:
+        self.both(lambda tx: tx.entries.delete_conversation(conversation, session), fails=fails)
+
+    @rule(claims=st.lists(st.sampled_from(CLAIMS)), fails=fails)
+    def release_claims(self, claims: Sequence[str], *, fails: bool) -> None:
+        self.both(lambda tx: tx.entries.release_claims(claims), fails=fails)
+
+    @rule(encoded=st.sampled_from(CONVERSATIONS), count=st.integers(1, 3), fails=fails)
+    def count(self, encoded: str, count: int, *, fails: bool) -> None:
+        def step(tx: Transaction) -> object:
+            key = tx.conversations.ensure(encoded).key
+            first = tx.conversations.allocate(key, count)
+            return key, first, tx.conversations.next_generation(key)
+
+        self.both(step, fails=fails)
+
+    @rule(
+        encoded=st.sampled_from(CONVERSATIONS),
+        session_id=st.sampled_from(SESSIONS),
+        base=st.sampled_from(SESSIONS),
+        owner=st.sampled_from(NOBODY),
+        at=times,
+        fails=fails,
+    )
+    def insert_session(
+        self,
+        encoded: str,
+        session_id: str | None,
+        base: str | None,
+        owner: str | None,
+        at: int,
+        *,
+        fails: bool,
+    ) -> None:
+        def step(tx: Transaction) -> object:
+            if session_id is not None and tx.sessions.by_id(encoded, session_id) is not None:
+                return None
+            key = tx.conversations.ensure(encoded).key
+            session = session_record(encoded, key, session_id, base, owner, at)
+            return tx.sessions.insert(session)
+
+        self.both(step, fails=fails)
+
+    @rule(
+        encoded=st.sampled_from(CONVERSATIONS),
+        session_id=st.sampled_from(SESSIONS),
+        at=times,
+        fails=fails,
+    )
+    def touch_session(self, encoded: str, session_id: str | None, at: int, *, fails: bool) -> None:
+        def step(tx: Transaction) -> object:
+            session = find_session(tx, encoded, session_id)
+            if session is not None:
+                count = session.message_count + 1
+                tx.sessions.update(attrs.evolve(session, last_message_at=at, message_count=count))
+            return session is not None
+
+        self.both(step, fails=fails)
+
+    @rule(encoded=st.sampled_from(CONVERSATIONS), session_id=st.sampled_from(SESSIONS), fails=fails)
+    def delete_session(self, encoded: str, session_id: str | None, *, fails: bool) -> None:
+        def step(tx: Transaction) -> object:
+            session = find_session(tx, encoded, session_id)
+            if session is None:
+                return None
+            rows = tx.rows.delete(session.conversation_key, session.key)
+            summaries = tx.summaries.delete(session.conversation_key, session.key)
+            tx.sessions.delete(session.key)
+            return rows, summaries
+
+        self.both(step, fails=fails)
+
+    @rule(data=st.data(), encoded=st.sampled_from(CONVERSATIONS), now=times, fails=fails)
+    def write_rows(self, data: st.DataObject, encoded: str, now: int, *, fails: bool) -> None:
+        session_id = data.draw(st.sampled_from(SESSIONS))
+        blanks = data.draw(st.lists(rows(), min_size=1, max_size=4))
+
+        def step(tx: Transaction) -> object:
+            session = find_session(tx, encoded, session_id)
+            if session is None:
+                key = tx.conversations.ensure(encoded).key
+                new = session_record(encoded, key, session_id, session_id, None, now)
+                session = tx.sessions.insert(new)
+            return [write_row(tx, session, blank, now) for blank in blanks]
+
+        self.both(step, fails=fails)
+
+    @rule(encoded=st.sampled_from(CONVERSATIONS), fails=fails)
+    def delete_rows(self, encoded: str, *, fails: bool) -> None:
+        def step(tx: Transaction) -> object:
+            conversation = tx.conversations.get(encoded)
+            if conversation is None:
+                return None
+            return tx.rows.delete(conversation.key, None), tx.summaries.delete(
+                conversation.key, None
+            )
+
+        self.both(step, fails=fails)
+
+    @rule(
+        encoded=st.sampled_from(CONVERSATIONS),
+        session_id=st.sampled_from(SESSIONS),
+        text=st.sampled_from(["", "said\0 🙂"]),
+        fails=fails,
+    )
+    def put_summary(self, encoded: str, session_id: str | None, text: str, *, fails: bool) -> None:
+        def step(tx: Transaction) -> object:
+            session = find_session(tx, encoded, session_id)
+            key = tx.conversations.ensure(encoded).key
+            summary = SummaryRecord(
+                conversation_key=key,
+                session_key=0 if session is None else session.key,
+                text=text,
+                created_at=START,
+            )
+            tx.summaries.put(summary)
+            return tx.summaries.get(key, summary.session_key)
+
+        self.both(step, fails=fails)
+
+    @rule(data=st.data(), encoded=st.sampled_from(CONVERSATIONS), now=times)
+    def select_rows(self, data: st.DataObject, encoded: str, now: int) -> None:
+        session_id = data.draw(st.just("every one") | st.sampled_from(SESSIONS))
+        bound = st.none() | st.integers(0, 12)
+        query = RowQuery(
+            conversation_key=0,
+            is_shown=data.draw(st.sampled_from([None, True, False])),
+            above=data.draw(bound),
+            below=data.draw(bound),
+            order=data.draw(st.sampled_from(["ascending", "descending"])),
+            limit=data.draw(st.integers(0, 5)),
+            now=now,
+        )
+
+        def step(tx: Transaction) -> object:
+            conversation = tx.conversations.get(encoded)
+            if conversation is None:
+                return None
+            session = find_session(tx, encoded, session_id)
+            narrowed = attrs.evolve(
+                query,
+                conversation_key=conversation.key,
+                session_key=None if session is None else session.key,
+            )
+            return tx.rows.select(narrowed), tx.rows.exists(narrowed)
+
+        self.both(step)
+
+    @rule(
+        tenant=st.sampled_from([None, "acme"]),
+        agent=st.sampled_from([None, "helper", "other"]),
+        owner=st.sampled_from(NOBODY),
+        encoded=st.none() | st.sampled_from(CONVERSATIONS),
+        since=maybe_times,
+        limit=st.integers(1, 3),
+    )
+    def walk_sessions(
+        self,
+        tenant: str | None,
+        agent: str | None,
+        owner: str | None,
+        encoded: str | None,
+        since: int | None,
+        limit: int,
+    ) -> None:
+        def step(tx: Transaction) -> object:
+            conversation = None if encoded is None else tx.conversations.get(encoded)
+            query = SessionQuery(
+                tenant=tenant,
+                agent=agent,
+                user_key=owner,
+                conversation_key=None if conversation is None else conversation.key,
+                updated_since=since,
+                limit=limit,
+            )
+            pages = []
+            while page := tx.sessions.list(query):
+                pages.append(page)
+                last = page[-1]
+                query = attrs.evolve(query, after=(last.last_message_at, last.key))
+            return pages
+
+        self.both(step)
+
+    @invariant()
+    def everything_seen_is_the_same(self) -> None:
+        self.both(everything)
+
+
+def check_tables(open_state: Opener, *, examples: int) -> None:
+    """Compare the tables of freshly opened states with plain ones, over many random stories."""
+
+    class Machine(TableMachine):
+        def __init__(self) -> None:
+            super().__init__(open_state)
+
+    run_state_machine_as_test(
+        Machine,
+        settings=settings(
+            max_examples=examples,
+            stateful_step_count=25,
+            deadline=None,
+            phases=[Phase.generate, Phase.shrink],
+        ),
+    )
+
+
+def entries(ticket: str) -> st.SearchStrategy[EntryRecord]:
+    """Draw entries of all states, with few different keys."""
+    return st.builds(
+        EntryRecord,
+        ticket_id=st.just(ticket),
+        lock_key=st.sampled_from(LOCKS),
+        conversation=st.sampled_from(CONVERSATIONS),
+        lane=st.sampled_from(LANES),
+        claim_id=st.none(),
+        claim_key=st.none() | st.sampled_from(CLAIMS),
+        payload=st.sampled_from([None, "{}"]),
+        starts_session=st.booleans(),
+        coalesces=st.booleans(),
+        state=st.sampled_from(STATES),
+        owner=st.sampled_from(NOBODY),
+        attended_until=times,
+        expires_at=maybe_times,
+        claim_until=times,
+        keep_until=times,
+        run_ticket_id=st.none() | st.sampled_from(TICKETS),
+        session_key=st.none() | st.integers(1, 2),
+        end=st.none() | st.just('{"v":1}'),
+    )
+
+
+def rows() -> st.SearchStrategy[RowRecord]:
+    """Draw rows that have no place yet."""
+    return st.builds(
+        RowRecord,
+        conversation_key=st.just(0),
+        seq=st.just(0),
+        session_key=st.just(0),
+        session_id=st.none(),
+        message_id=st.sampled_from(MESSAGES),
+        role=st.sampled_from(["user", "assistant"]),
+        status=st.sampled_from(["complete", "interrupted", "error", "pending"]),
+        created_at=maybe_times,
+        recorded_at=times,
+        turn_no=st.integers(0, 3),
+        turn_id=st.none() | st.just("t1"),
+        thread_id=st.none() | st.just(""),
+        author=st.sampled_from(NOBODY),
+        is_shown=st.booleans(),
+        body=st.sampled_from(["{}", "\0", "é🙂"]),
+        extra=st.none() | st.just("{}"),
+        fence_key=st.none() | st.sampled_from(LOCKS),
+        fence_token=st.none() | st.integers(1, 9),
+        expires_at=maybe_times,
+    )
+
+
+def session_record(
+    encoded: str, key: int, session_id: str | None, base: str | None, owner: str | None, at: int
+) -> SessionRecord:
+    return SessionRecord(
+        scope=encoded,
+        base=base,
+        session_id=session_id,
+        conversation_key=key,
+        conversation=encoded,
+        tenant="acme" if owner else None,
+        agent="helper" if base else None,
+        user_key=owner,
+        chat_id=owner,
+        first_message_id=None,
+        started_at=START,
+        last_message_at=at,
+    )
+
+
+def find_session(tx: Transaction, encoded: str, session_id: str | None) -> SessionRecord | None:
+    conversation = tx.conversations.get(encoded)
+    if conversation is None:
+        return None
+    return tx.sessions.of_conversation(conversation.key, session_id)
+
+
+def write_row(tx: Transaction, session: SessionRecord, blank: RowRecord, now: int) -> int:
+    key = session.conversation_key
+    stored = tx.rows.by_message(key, blank.message_id, now)
+    seq = tx.conversations.allocate(key, 1) if stored is None else stored.seq
+    row = attrs.evolve(
+        blank,
+        conversation_key=key,
+        seq=seq,
+        session_key=session.key if stored is None else stored.session_key,
+        session_id=session.session_id if stored is None else stored.session_id,
+    )
+    if stored is None:
+        tx.rows.insert(row)
+    else:
+        tx.rows.replace(row)
+    return seq
+
+
+def everything(tx: Transaction) -> object:
+    """Return what the tables answer about every key there is."""
+    return (
+        [tx.locks.get(key) for key in LOCKS],
+        [tx.entries.get(ticket) for ticket in TICKETS],
+        [tx.entries.by_claim(claim) for claim in CLAIMS],
+        [tx.entries.of_run(ticket) for ticket in TICKETS],
+        [tx.entries.first_waiting(key) for key in LOCKS],
+        [tx.entries.waiting_in_lane(key, lane) for key in LOCKS for lane in LANES],
+        [tx.entries.count_waiting(key, START + late) for key in LOCKS for late in (0, 5, 9)],
+        [tx.entries.open_in(encoded) for encoded in CONVERSATIONS],
+        [everything_in(tx, encoded) for encoded in CONVERSATIONS],
+    )
+
+
+def everything_in(tx: Transaction, encoded: str) -> object:
+    conversation = tx.conversations.get(encoded)
+    if conversation is None:
+        return None
+    key = conversation.key
+    sessions = tx.sessions.all_of(key)
+    return (
+        conversation,
+        sessions,
+        [tx.sessions.get(session.key) for session in sessions],
+        [tx.sessions.latest(encoded, base) for base in SESSIONS],
+        [tx.sessions.by_id(encoded, each) for each in SESSIONS if each is not None],
+        [tx.sessions.of_conversation(key, each) for each in SESSIONS],
+        tx.rows.select(RowQuery(conversation_key=key, limit=1000, now=START)),
+        [tx.rows.by_message(key, message, START + 5) for message in MESSAGES],
+        tx.rows.pending(key),
+        [tx.summaries.get(key, each) for each in (0, *(s.key for s in sessions))],
+    )
+
+
+def neutral(answer: Any) -> Any:
+    """Return an answer without the positions of entries, whose values are free."""
+    if isinstance(answer, list | tuple):
+        return [neutral(each) for each in answer]
+    if isinstance(answer, EntryRecord):
+        return attrs.evolve(answer, position=0)
+    return answer
+
+
+async def _opened(open_state: Opener) -> SteppedAgentState:
+    return await open_state().__aenter__()
+
+
+async def _run(state: SteppedAgentState, step: Callable[[Transaction], T], *, fails: bool) -> T:
+    if not fails:
+        return await state.run_write(step)
+
+    def failing(tx: Transaction) -> T:
+        raise RolledBack(step(tx))
+
+    try:
+        return await state.run_write(failing)
+    except RolledBack as seen:
+        answer: T = seen.answer  # type: ignore[assignment]
+        return answer

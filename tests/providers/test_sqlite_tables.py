@@ -1,0 +1,18 @@
+from tests.providers.table_checks import check_tables
+from vitehub_chat.state.providers.sqlite import open_sqlite
+from vitehub_chat.testing.clock import FakeClock
+import itertools
+
+
+def test_mem() -> None:
+    check_tables(lambda: open_sqlite(":memory:", clock=FakeClock()), examples=100)
+
+
+def test_file(tmp_path) -> None:
+    n = itertools.count()
+    check_tables(
+        lambda: open_sqlite(
+            f"file:{tmp_path}/{next(n)}.db", clock=FakeClock(), durability="normal"
+        ),
+        examples=30,
+    )

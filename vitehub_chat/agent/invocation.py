@@ -1,0 +1,105 @@
+"""Invocation: one call of the driver, with what the capabilities make of it."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+
+import attrs
+
+from vitehub_chat.agent.capability import CapabilityLike, InvocationContext
+from vitehub_chat.agent.driver import Driver, DriverCall, ToolSpec
+from vitehub_chat.conversation.driving import InvokeRequest
+from vitehub_chat.errors import ConfigError
+from vitehub_chat.model.events import DriverEvent
+from vitehub_chat.model.results import PreparedInvocation, RunResult
+
+
+@attrs.frozen(kw_only=True)
+class AgentInvocation:
+    """A prepared call; the driver is not called before `events`."""
+
+    prepared: PreparedInvocation
+    _asked: InvokeRequest
+    _driver: Driver | None
+    _context: InvocationContext
+    _tools: tuple[ToolSpec, ...]
+    _capabilities: Sequence[CapabilityLike]
+
+    def events(self) -> AsyncIterator[DriverEvent]:
+        """Call the driver.
+
+        Raises:
+            ConfigError: The agent has no driver.
+        """
+        if self._driver is None:
+            raise ConfigError("is needed to answer", path="driver", hint="for a demo: 'echo'")
+        prepared, run = self.prepared, self.prepared.run
+        thread_id = None if run is None else run.thread_id
+        return self._driver.stream(
+            DriverCall(
+                system=self._context.instructions,
+                messages=prepared.messages,
+                tools=self._tools,
+                native=self._asked.native,
+                conversation_id=prepared.session_id or thread_id,
+                run=run,
+                deadline=self._asked.deadline,
+                context=prepared.context,
+            )
+        )
+
+    async def finish(self, result: RunResult, /) -> None:
+        """Tell the capabilities what came of it, the last one first."""
+        for capability in reversed(self._capabilities):
+            await capability.finish(self._context, result)
+
+
+async def invoke(
+    asked: InvokeRequest,
+    *,
+    agent: str,
+    capabilities: Sequence[CapabilityLike],
+    driver: Driver | None,
+) -> AgentInvocation:
+    """Let the capabilities prepare a call, in their order.
+
+    Raises:
+        ConfigError: Two tools have one name.
+    """
+    prepared = asked.prepared
+    context = InvocationContext(
+        agent=agent,
+        trigger=asked.request.trigger,
+        request=asked.request,
+        session_id=prepared.session_id,
+        run=prepared.run,
+        instructions=None,
+        messages=list(prepared.messages),
+        context=dict(prepared.context),
+    )
+    for capability in capabilities:
+        await capability.prepare(context)
+    return AgentInvocation(
+        prepared=attrs.evolve(prepared, messages=tuple(context.messages), context=context.context),
+        asked=asked,
+        driver=driver,
+        context=context,
+        tools=_collect_tools(capabilities, context),
+        capabilities=capabilities,
+    )
+
+
+def _collect_tools(
+    capabilities: Sequence[CapabilityLike], context: InvocationContext
+) -> tuple[ToolSpec, ...]:
+    tools: dict[str, ToolSpec] = {}
+    for capability in capabilities:
+        for tool in capability.tools(context):
+            if tool.name in tools:
+                raise ConfigError(
+                    f"the tool {tool.name!r} of {capability.name!r} exists already",
+                    path="capabilities",
+                    hint="rename one of the two",
+                )
+            tools[tool.name] = tool
+    return tuple(tools.values())

@@ -1,0 +1,81 @@
+"""chat(): the capability that gives an agent conversations."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Unpack
+
+from vitehub_chat.agent.capability import (
+    Capability,
+    InvocationContext,
+    Trigger,
+    TriggerContext,
+)
+from vitehub_chat.config.chat_options import lower_chat_options
+from vitehub_chat.config.trigger_input import parse_chat_message
+from vitehub_chat.config.typed import ChatOptions
+from vitehub_chat.conversation.invocation import PLACEHOLDER
+from vitehub_chat.conversation.replies import find_placeholder
+from vitehub_chat.errors import ConfigError
+from vitehub_chat.model.policies import UNSET, ChatPolicy
+from vitehub_chat.model.requests import TurnRequest
+
+
+class Chat(Capability):
+    """Conversations for an agent; registers the trigger `chat.message`.
+
+    Attributes:
+        policy: What it decides, in the units of the inside.
+    """
+
+    name = "chat"
+
+    def __init__(self, policy: ChatPolicy) -> None:
+        self.policy = policy
+
+    def __repr__(self) -> str:
+        return f"Chat({self.policy!r})"
+
+    @property
+    def triggers(self) -> Mapping[str, Trigger]:
+        """`message`: one message of a conversation and its answer."""
+        return {"message": Trigger(read=_read_message, output="ui-message-stream")}
+
+    async def prepare(self, ctx: InvocationContext, /) -> None:
+        """Say in the context what is posted before the answer, if anything was decided."""
+        placeholder = await find_placeholder(self.policy.reply, ctx.context)
+        if placeholder is not UNSET:
+            ctx.context[PLACEHOLDER] = placeholder
+
+
+def chat(mapping: Mapping[str, Any] | None = None, /, **options: Unpack[ChatOptions]) -> Chat:
+    """Return the capability that gives an agent conversations.
+
+    Every option has a snake_case and a camelCase spelling; nothing is converted silently.
+
+    Args:
+        mapping: All options as one mapping, in place of keywords.
+        options: See `vitehub_chat.config.chat_model` and the reference of options.
+
+    Raises:
+        ConfigError: Anything is wrong; the error has the path of the option.
+
+    Warns:
+        ConfigOverrideWarning: An option has no effect beside another one.
+    """
+    if mapping is not None and options:
+        raise ConfigError(
+            "give the options as one mapping or as keywords, not both", path=next(iter(options))
+        )
+    policy = lower_chat_options(options if mapping is None else mapping)
+    if policy.concurrency.strategy == "debounce":
+        raise ConfigError(
+            "'debounce' is not available in this release",
+            path="concurrency.strategy",
+            hint="use 'queue', which also runs waiting messages together",
+        )
+    return Chat(policy)
+
+
+async def _read_message(_ctx: TriggerContext, given: Mapping[str, Any]) -> TurnRequest:
+    return parse_chat_message(given)

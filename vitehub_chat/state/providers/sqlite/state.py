@@ -1,0 +1,153 @@
+"""The SQLite provider: an Agent State in one file, or in memory."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Callable
+from typing import Any, Final, TypeVar
+
+import attrs
+
+from vitehub_chat.errors import StateClosedError
+from vitehub_chat.model.clock import Clock, SystemClock
+from vitehub_chat.state.options import StateOptions
+from vitehub_chat.state.providers.sqlite.jobs import Job, new_job
+from vitehub_chat.state.providers.sqlite.location import Location, parse_location
+from vitehub_chat.state.providers.sqlite.opening import Opening
+from vitehub_chat.state.providers.sqlite.worker import Worker
+from vitehub_chat.state.stepped import SteppedAgentState
+from vitehub_chat.state.tables import Transaction
+
+T = TypeVar("T")
+
+WRITES_PER_COMMIT: Final = 64
+
+
+def open_sqlite(url: str, *, clock: Clock | None = None, **options: Any) -> SqliteAgentState:
+    """Return the Agent State in a SQLite file; `async with` opens it.
+
+    `url` is `file:PATH`, `sqlite:PATH`, a bare path, or `:memory:`. The options are those of
+    `StateOptions`.
+
+    Raises:
+        ConfigError: The URL or an option is wrong.
+    """
+    return SqliteAgentState(
+        parse_location(url),
+        clock=SystemClock() if clock is None else clock,
+        options=StateOptions.from_mapping(options),
+    )
+
+
+class SqliteAgentState(SteppedAgentState):
+    """An Agent State in a SQLite file.
+
+    One thread writes and one reads; both serve any number of tasks, event loops and threads. A
+    process that is forked goes on with threads of its own. A state in memory belongs to the
+    process that opened it.
+
+    Attributes:
+        options: What it was opened with.
+    """
+
+    def __init__(self, location: Location, *, clock: Clock, options: StateOptions) -> None:
+        is_file = location.path is not None
+        features = {"group_commit", *(("durable", "shared") if is_file else ())}
+        super().__init__(clock=clock, features=frozenset(features), retention=options.retention)
+        self.options = options
+        self._opening = Opening(location, options, clock)
+        self._engines: dict[int, _Engine] = {}
+
+    async def run_write(self, step: Callable[[Transaction], T], /) -> T:
+        """Run a step in one transaction; when it raises nothing is written.
+
+        It runs also when nobody waits for it any more.
+        """
+        return await _submit(self._engine().writer, step)
+
+    async def run_read(self, step: Callable[[Transaction], T], /) -> T:
+        """Run a step that writes nothing on one consistent view."""
+        return await _submit(self._engine().reader, step)
+
+    async def _open(self) -> None:
+        engine = self._engines.setdefault(os.getpid(), _Engine.of(self._opening))
+        waiting = object()
+        engine.waiting.add(waiting)
+        try:
+            await _submit(engine.writer, _do_nothing)
+            engine.is_open = True
+        finally:
+            engine.waiting.discard(waiting)
+            if not engine.is_open and not engine.waiting:
+                self._engines.clear()
+                engine.stop()
+
+    async def _close(self) -> None:
+        engine = self._engines.pop(os.getpid(), None)
+        self._engines.clear()
+        if engine is not None:
+            await asyncio.gather(*(job.future for job in engine.stop()))
+
+    def _engine(self) -> _Engine:
+        engine = self._engines.get(os.getpid())
+        if engine is not None and engine.is_open:
+            return engine
+        if engine is not None or not self._engines or self._opening.location.path is None:
+            raise StateClosedError
+        return self._engines.setdefault(os.getpid(), _Engine.of(self._opening, is_open=True))
+
+
+@attrs.define(eq=False)
+class _Engine:
+    """The workers of one process.
+
+    Attributes:
+        is_open: Whether opening it has succeeded once.
+        waiting: Who waits for it to open.
+        is_stopped: Whether its workers were told to close.
+    """
+
+    writer: Worker
+    reader: Worker
+    is_open: bool = False
+    waiting: set[object] = attrs.field(factory=set)
+    is_stopped: bool = False
+
+    @classmethod
+    def of(cls, opening: Opening, *, is_open: bool = False) -> _Engine:
+        """Make workers that open their connections when they get work."""
+        is_file = opening.location.path is not None
+        writer = Worker(
+            "vitehub-chat-sqlite-writer",
+            opening.open_writer,
+            batch=WRITES_PER_COMMIT,
+            survives_fork=is_file,
+        )
+        if not is_file:
+            return cls(writer, writer, is_open=is_open)
+        reader = Worker(
+            "vitehub-chat-sqlite-reader", opening.open_reader, batch=1, survives_fork=True
+        )
+        return cls(writer, reader, is_open=is_open)
+
+    def stop(self) -> list[Job]:
+        """Close the workers after what they still have to do, and return what tells the end."""
+        jobs: list[Job] = []
+        workers = [] if self.is_stopped else dict.fromkeys([self.reader, self.writer])
+        self.is_stopped = True
+        for worker in workers:
+            jobs.append(new_job(None))
+            worker.submit(jobs[-1])
+        return jobs
+
+
+async def _submit(worker: Worker, step: Callable[[Transaction], T]) -> T:
+    job = new_job(step)
+    worker.submit(job)
+    answer: T = await job.future
+    return answer
+
+
+def _do_nothing(_tables: Transaction) -> None:
+    """Let a worker open what it needs."""
