@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 import attrs
 
+from vitehub_chat.conversation import events
 from vitehub_chat.errors import InputError
 from vitehub_chat.model.ids import new_id
 from vitehub_chat.model.json_text import encode_json
@@ -102,7 +103,9 @@ class Conversation:
             direction=direction,
             around=around,
         )
-        return await (await self._open()).transcripts.page(self.key, request=request)
+        page = await (await self._open()).transcripts.page(self.key, request=request)
+        self._report(page.unreadable)
+        return page
 
     async def clear(self, *, delete_session: bool = False) -> Mapping[str, int]:
         """Delete what was said, and return counts per store; zeros when repeated.
@@ -141,14 +144,24 @@ class Conversation:
         state = await self._open()
         where = {**attrs.asdict(self.key), "session_id": self.session_id}
         yield _line({"type": "session", **where})
-        count = 0
-        async for row in state.transcripts.export(self.key, session_id=self.session_id):
-            count += 1
-            yield _line({"type": "message", **row_to_json(row)})
+        count = unreadable = 0
+        async for batch in state.transcripts.export(self.key, session_id=self.session_id):
+            self._report(batch.unreadable)
+            unreadable += len(batch.unreadable)
+            count += len(batch.rows)
+            for row in batch.rows:
+                yield _line({"type": "message", **row_to_json(row)})
         summary = await self.get_summary()
         if summary is not None:
             yield _line({"type": "summary", "kind": "manual", **summary_to_json(summary)})
-        yield _line({"type": "end", "messages": count, "summaries": int(summary is not None)})
+        yield _line(
+            {
+                "type": "end",
+                "messages": count,
+                "summaries": int(summary is not None),
+                "unreadable": unreadable,
+            }
+        )
 
     def _session_request(self, rows: Sequence[NewRow]) -> SessionRequest:
         policy = self._policy.sessions
@@ -162,6 +175,10 @@ class Conversation:
             begins_with=rows[0].message.id if rows else None,
             begins_at=next(times, None),
         )
+
+    def _report(self, unreadable: Sequence[int]) -> None:
+        for seq in unreadable:
+            events.row_quarantined(store="transcripts", seq=seq, key=self.key)
 
     async def _open(self) -> AgentState:
         return await open_given(self._state)

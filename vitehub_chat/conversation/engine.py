@@ -24,7 +24,7 @@ from vitehub_chat.conversation.places import (
     find_place,
     scope_key,
 )
-from vitehub_chat.conversation.run import Run, RunSetting
+from vitehub_chat.conversation.run import Run
 from vitehub_chat.conversation.selecting import (
     draft_turn,
     messages_to_keep,
@@ -32,6 +32,7 @@ from vitehub_chat.conversation.selecting import (
     session_request,
     window_request,
 )
+from vitehub_chat.conversation.setting import RunSetting
 from vitehub_chat.conversation.waiting import Ended, Seat, WaitingRoom
 from vitehub_chat.errors import ChatBusyError, ConfigError, InputError
 from vitehub_chat.model.clock import Clock
@@ -112,8 +113,7 @@ class TurnEngine:
         if self._policy.concurrency.strategy == "parallel" and limit is not None:
             key = await scope_key(place, request, self._policy)
             if key is not None:
-                async with self._limiter.slot(key, limit):
-                    return await self._admit(caller, place)
+                return await self._admit_in_line(caller, place, key, limit)
         return await self._admit(caller, place)
 
     async def prepare(self, request: TurnRequest) -> PreparedInvocation:
@@ -191,6 +191,23 @@ class TurnEngine:
             events.identity_failed(error)
             return None
         return named if isinstance(named, str) and named else None
+
+    async def _admit_in_line(self, caller: Caller, place: Place, key: str, limit: int) -> RunResult:
+        """Wait for one of the slots of a key, as long as the caller has patience."""
+        patience = self._policy.concurrency.wait_timeout
+        entering = asyncio.ensure_future(self._limiter.enter(key, limit))
+        caller.control.on_stop(entering.cancel)
+        seconds = None if patience is None else patience.total_seconds()
+        await settle(asyncio.wait({entering}, timeout=seconds), caller.control)
+        if not entering.done():
+            entering.cancel()
+            raise ChatBusyError("waited too long for the turns before", code="timeout")
+        if entering.cancelled():
+            return RunResult(status="interrupted", finish_reason="interrupted")
+        try:
+            return await self._admit(caller, place)
+        finally:
+            self._limiter.leave(key)
 
     async def _admit(self, caller: Caller, place: Place) -> RunResult:
         """Ask to be run until the message is accepted, refused or answered."""

@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections import deque
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 
 import attrs
 
@@ -29,19 +27,11 @@ class Limiter:
         self._lock = threading.Lock()
         self._lines: dict[str, _Line] = {}
 
-    @asynccontextmanager
-    async def slot(self, key: str, limit: int) -> AsyncIterator[None]:
-        """Hold one of `limit` slots of a key, waiting in line for it."""
-        await self._enter(key, limit)
-        try:
-            yield
-        finally:
-            self._leave(key)
-
     def __len__(self) -> int:
         return len(self._lines)
 
-    async def _enter(self, key: str, limit: int) -> None:
+    async def enter(self, key: str, limit: int) -> None:
+        """Take one of `limit` slots of a key, waiting in line for it; to be left by `leave`."""
         loop = asyncio.get_running_loop()
         turn: asyncio.Future[None] = loop.create_future()
         with self._lock:
@@ -59,10 +49,10 @@ class Limiter:
                 if was_waiting:
                     line.waiting.remove(place)
             if not was_waiting:
-                self._leave(key)
+                self.leave(key)
             raise
 
-    def _leave(self, key: str) -> None:
+    def leave(self, key: str) -> None:
         """Pass the slot to who waits longest; loops that are gone are passed over."""
         with self._lock:
             line = self._lines[key]

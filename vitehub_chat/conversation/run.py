@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Literal, TypeVar
 
@@ -12,7 +12,7 @@ import attrs
 from vitehub_chat.conversation import events
 from vitehub_chat.conversation.answer import Answer
 from vitehub_chat.conversation.control import LOCK_LOST, TurnControl, settle
-from vitehub_chat.conversation.driving import Invocation, Invoke, InvokeRequest, Sink, drive
+from vitehub_chat.conversation.driving import Invocation, InvokeRequest, Sink, drive
 from vitehub_chat.conversation.lease import LEASE, LeaseKeeper
 from vitehub_chat.conversation.payloads import decode_request
 from vitehub_chat.conversation.places import Place, find_place
@@ -25,8 +25,8 @@ from vitehub_chat.conversation.selecting import (
     session_request,
     window_request,
 )
-from vitehub_chat.errors import StateConflictError, StateError, StateUnavailableError
-from vitehub_chat.model.clock import Clock
+from vitehub_chat.conversation.setting import RunSetting, write_surely
+from vitehub_chat.errors import StateConflictError, StateError
 from vitehub_chat.model.events import (
     DriverEvent,
     RunFailed,
@@ -35,49 +35,21 @@ from vitehub_chat.model.events import (
     RunStarted,
     ToolResult,
 )
-from vitehub_chat.model.ids import NewId
 from vitehub_chat.model.json_text import Json
 from vitehub_chat.model.messages import Message
-from vitehub_chat.model.policies import ChatPolicy
 from vitehub_chat.model.requests import TurnRequest
 from vitehub_chat.model.results import PreparedInvocation, RunResult
 from vitehub_chat.model.rows import RowStatus
 from vitehub_chat.state.codec import run_to_json
-from vitehub_chat.state.contract import TurnStore
 from vitehub_chat.state.values import Finished, Grant, NewRow, Recorded, TurnEnd
 
 T = TypeVar("T")
-RETRIES = 3
-RETRY_S = 0.1
 _ENDINGS: Mapping[RowStatus, Literal["complete", "interrupted", "error"]] = {
     "complete": "complete",
     "interrupted": "interrupted",
     "error": "error",
 }
 NAMED_REASONS = frozenset({"timeout", "lock_lifetime"})
-
-
-@attrs.frozen(kw_only=True)
-class RunSetting:
-    """What all runs of one agent share.
-
-    Attributes:
-        agent: The agent's name.
-        turns: Where turns are kept.
-        has_state: Whether messages are stored.
-        owner: The process that runs.
-        user_key_of: Gives the user key of a request.
-    """
-
-    agent: str
-    policy: ChatPolicy
-    turns: TurnStore
-    has_state: bool
-    owner: str
-    invoke: Invoke
-    clock: Clock
-    new_id: NewId
-    user_key_of: Callable[[TurnRequest], Awaitable[str | None]]
 
 
 class Run:
@@ -146,10 +118,11 @@ class Run:
     async def _record(self, draft: Draft, place: Place, user_key: str | None) -> Recorded:
         setting, ticket_id = self._setting, self._grant.ticket_id
         if not setting.has_state:
-            return await self._write(
+            return await write_surely(
                 lambda: setting.turns.record(
                     ticket_id, rows=(), session=None, ctx=self._lease.context
-                )
+                ),
+                self._control,
             )
         thread = None if draft.request.run is None else draft.request.run.thread_id
         rows = [
@@ -160,14 +133,15 @@ class Run:
             )
             for position, message in enumerate(reversed(draft.to_record))
         ][::-1]
-        return await self._write(
+        return await write_surely(
             lambda: setting.turns.record(
                 ticket_id,
                 rows=rows,
                 session=session_request(draft, place.conversation, user_key),
                 window=window_request(draft),
                 ctx=self._lease.context,
-            )
+            ),
+            self._control,
         )
 
     async def _answer_it(
@@ -180,9 +154,7 @@ class Run:
             "session_id": prepared.session_id,
             "turn_id": self._grant.ticket_id,
         }
-        events.history_selected(prepared.selection, **ids)
-        if recorded.session is not None and recorded.session.is_new:
-            events.session_started(**ids)
+        self._tell_selected(request, prepared, recorded, ids)
         invocation: Invocation | None = None
         error: BaseException | None = None
         try:
@@ -198,6 +170,21 @@ class Run:
             error = raised
         self._is_open = False
         return await self._end(request, prepared, invocation, error, ids, started_at)
+
+    def _tell_selected(
+        self,
+        request: TurnRequest,
+        prepared: PreparedInvocation,
+        recorded: Recorded,
+        ids: events.Ids,
+    ) -> None:
+        events.history_selected(prepared.selection, **ids)
+        for seq in recorded.window.unreadable:
+            events.row_quarantined(store="transcripts", seq=seq, **ids)
+        if recorded.session is not None and recorded.session.is_new:
+            events.session_started(**ids)
+        elif request.session.action == "switch":
+            events.session_switched(from_session_id=None, **ids)
 
     async def _invoke(
         self,
@@ -293,7 +280,7 @@ class Run:
             run=None if prepared.run is None else run_to_json(prepared.run),
             message=message if message.parts else None,
         )
-        return await self._write(
+        return await write_surely(
             lambda: setting.turns.finish(
                 self._grant.ticket_id,
                 answer=self._row(status) if setting.has_state else None,
@@ -301,7 +288,8 @@ class Run:
                 owner=setting.owner,
                 lease=LEASE,
                 ctx=self._lease.context,
-            )
+            ),
+            self._control,
         )
 
     async def _give_back(self) -> None:
@@ -317,17 +305,6 @@ class Run:
             events.turn_failed(error, code=error.code, turn_id=self._grant.ticket_id)
             return
         self.next = taken_back.next
-
-    async def _write(self, call: Callable[[], Awaitable[T]]) -> T:
-        """Write although the task is cancelled; try again while surely nothing was written."""
-        for attempt in range(1, RETRIES + 1):
-            try:
-                return await settle(call(), self._control)
-            except StateUnavailableError as error:
-                if error.outcome != "not_written" or not error.retryable or attempt == RETRIES:
-                    raise
-                await settle(asyncio.sleep(RETRY_S * attempt), self._control)
-        raise AssertionError
 
     async def _tell_failed(self, error: BaseException, request: TurnRequest) -> None:
         policy = self._setting.policy

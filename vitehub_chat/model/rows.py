@@ -64,6 +64,7 @@ class HistoryPage:
         reset: The conversation was cut below the cursor; load it anew.
         live_edge_seq: The newest visible seq, or 0.
         context_budget: What the newest turn used, or None.
+        unreadable: The numbers of rows of this page that cannot be read; they stay stored.
     """
 
     items: tuple[Row, ...]
@@ -74,6 +75,7 @@ class HistoryPage:
     reset: bool = False
     live_edge_seq: int = 0
     context_budget: ContextBudget | None = None
+    unreadable: tuple[int, ...] = ()
 
     @property
     def next_cursor(self) -> str | None:

@@ -27,6 +27,7 @@ from vitehub_chat.state.values import (
     Outcome,
     PageRequest,
     Recorded,
+    RowBatch,
     SessionRef,
     SessionRequest,
     TurnEnd,
@@ -203,8 +204,8 @@ class TranscriptStore(Protocol):
         *,
         session_id: str | None = None,
         ctx: StateContext = NO_CONTEXT,
-    ) -> AsyncIterator[Row]:
-        """Yield every visible row, ascending, a bounded number in memory."""
+    ) -> AsyncIterator[RowBatch]:
+        """Yield every visible row, ascending, in batches of bounded size."""
 
 
 class SessionStore(Protocol):
@@ -297,7 +298,7 @@ class AgentState(Protocol):
 
     @property
     def features(self) -> frozenset[str]:
-        """The optional powers it has: `durable`, `shared`, `group_commit`, `server_time`, and others."""
+        """The optional powers it has, such as `durable`, `shared`, `group_commit`."""
 
     @property
     def turns(self) -> TurnStore:

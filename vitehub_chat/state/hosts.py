@@ -55,31 +55,29 @@ def production_host(environ: Mapping[str, str] | None = None) -> str | None:
     return None
 
 
-def refuse_file(environ: Mapping[str, str] | None = None) -> None:
-    """Refuse a local file where files do not last; providers call it when they open.
+def check_host(*, is_file: bool, environ: Mapping[str, str] | None = None) -> None:
+    """Refuse a local file, and warn about a store in memory, where neither of them lasts.
+
+    Providers call it when they open, so that defining and importing works everywhere.
 
     Raises:
-        ConfigError: This is the production of a serverless platform.
+        ConfigError: It is a file, and this is the production of a serverless platform.
     """
     host = production_host(environ)
-    if host is not None:
+    if host is None:
+        return
+    if is_file:
         raise ConfigError(
             f"a local file does not last on {host}",
             path="state.url",
             hint=f"set {STATE_URL_VARIABLE} to the URL of a database server",
         )
-
-
-def warn_about_memory(environ: Mapping[str, str] | None = None) -> None:
-    """Warn about a state in memory where processes are short-lived and many."""
-    host = production_host(environ)
-    if host is not None:
-        warnings.warn(
-            f"a state in memory is lost with every process on {host}; "
-            f"set {STATE_URL_VARIABLE} to the URL of a database server",
-            RuntimeWarning,
-            stacklevel=2,
-        )
+    warnings.warn(
+        f"a state in memory is lost with every process on {host}; "
+        f"set {STATE_URL_VARIABLE} to the URL of a database server",
+        RuntimeWarning,
+        stacklevel=2,
+    )
 
 
 def _is_production(host: _Host, variables: Mapping[str, str]) -> bool:

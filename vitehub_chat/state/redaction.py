@@ -10,7 +10,9 @@ HIDDEN: Final = "***"
 _SHOWN_PARAMETERS: Final = frozenset(
     {"cache", "connect_timeout", "immutable", "mode", "sslmode", "tls", "vfs"}
 )
-_LOCAL: Final = re.compile(r"(file|sqlite|memory):(?!//)|[.~\\]|/(?!/)|[A-Za-z]:[\\/]", re.IGNORECASE)
+_LOCAL: Final = re.compile(
+    r"(file|sqlite|memory):(?!//)|[.~\\]|/(?!/)|[A-Za-z]:[\\/]", re.IGNORECASE
+)
 _BEGINNING: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*:)?//+")
 _QUERY: Final = re.compile("[?#]")
 

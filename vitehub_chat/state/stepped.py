@@ -35,6 +35,7 @@ from vitehub_chat.state.values import (
     Outcome,
     PageRequest,
     Recorded,
+    RowBatch,
     SessionRef,
     SessionRequest,
     TurnEnd,
@@ -279,21 +280,19 @@ class _Transcripts(_Store):
         *,
         session_id: str | None = None,
         ctx: StateContext = NO_CONTEXT,
-    ) -> AsyncIterator[Row]:
-        last = 0
-        while True:
-            above = last
-            batch = await self._read(
-                lambda tx, above=above: reading.read_batch(  # type: ignore[misc]
-                    tx, key, session_id, above, EXPORT_BATCH, self._now(ctx)
-                ),
-                ctx,
-            )
-            for row in batch.rows:
-                yield row
-            if batch.last_seq is None:
-                return
-            last = batch.last_seq
+    ) -> AsyncIterator[RowBatch]:
+        last: int | None = 0
+        while last is not None:
+            batch, last = await self._batch(key, session_id, last, ctx)
+            yield batch
+
+    async def _batch(
+        self, key: ConversationKey, session_id: str | None, above: int, ctx: StateContext
+    ) -> tuple[RowBatch, int | None]:
+        return await self._read(
+            lambda tx: reading.read_batch(tx, key, session_id, above, EXPORT_BATCH, self._now(ctx)),
+            ctx,
+        )
 
 
 class _Sessions(_Store):

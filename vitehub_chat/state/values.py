@@ -238,10 +238,25 @@ class WindowRequest:
 
 @attrs.frozen(kw_only=True)
 class WindowRows:
-    """The rows of a window, ascending, and the rows between them that are not shown."""
+    """The rows of a window, ascending.
+
+    Attributes:
+        shown: The rows that a model may see.
+        not_shown: The rows between them that it may not.
+        unreadable: The numbers of rows among them that cannot be read; they stay stored.
+    """
 
     shown: tuple[Row, ...] = ()
     not_shown: tuple[Row, ...] = ()
+    unreadable: tuple[int, ...] = ()
+
+
+@attrs.frozen(kw_only=True)
+class RowBatch:
+    """Some rows, ascending, and the numbers of those among them that cannot be read."""
+
+    rows: tuple[Row, ...] = ()
+    unreadable: tuple[int, ...] = ()
 
 
 @attrs.frozen(kw_only=True)

@@ -83,10 +83,9 @@ class PydanticAIDriver:
         agent: AbstractAgent[Any, Any] = settings.agent or Agent()
         self._agent = agent
         self._settings = settings
-        self._model = settings.model or agent.model
         self._named: Model[Any] | None = None
         self.instructions = settings.instructions
-        self.model, self.window_tokens = _facts(self._model)
+        self.model, self.window_tokens = _facts(settings.model or agent.model)
 
     async def stream(self, call: DriverCall, /) -> AsyncIterator[DriverEvent]:
         """Answer with one run; its last events are the native messages and the end.
@@ -96,7 +95,7 @@ class PydanticAIDriver:
             ContextOverflowError: The model refused the input as too long.
         """
         model = self._usable_model()
-        provider = model.system if model else None
+        provider = getattr(model or self._agent.model, "system", None)
         native = _native(call.native)
         prepared = prepare(call.messages, native, provider=provider)
         progress = Progress()
@@ -157,19 +156,26 @@ class PydanticAIDriver:
         return [ModelRequest(parts=parts)] if parts else []
 
     def _usable_model(self) -> Model[Any] | None:
-        if isinstance(self._model, str) and self._named is None:
+        """Return the model of the configuration, or None where a given agent chooses its own."""
+        model = self._settings.model
+        if not isinstance(model, str):
+            return model
+        if self._named is None:
             try:
-                self._named = infer_model(self._model)
+                self._named = infer_model(model)
             except (UserError, ImportError) as error:
                 raise ConfigError(
-                    f"the model {self._model!r} cannot be used: {error}", path="driver.model"
+                    f"the model {model!r} cannot be used: {error}", path="driver.model"
                 ) from error
-        return self._named or (self._model if isinstance(self._model, Model) else None)
+        return self._named
 
 
 def _facts(model: object) -> tuple[str | None, int | None]:
     if isinstance(model, str):
-        return model, infer_model_profile(model).get("context_window")
+        try:
+            return model, infer_model_profile(model).get("context_window")
+        except ImportError:  # the provider's package is missing, which the first call tells
+            return model, None
     if isinstance(model, Model):
         return model.model_id, model.context_window
     return None, None

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import count
 from typing import Any
 
 from pydantic_ai import ApprovalRequired, CallDeferred, ModelRetry, RunContext, Tool, ToolReturn
@@ -62,7 +63,7 @@ class RunHooks(AbstractCapability[Any]):
         rounds = _rounds(request_context.messages, ctx.run_id)
         if not rounds or self.resumes:
             return request_context
-        steps = {f"step-{number}": made for number, made in enumerate(rounds, 1)}
+        steps = dict(zip(_free_names(self.call.messages), rounds, strict=False))
         given = [*self.call.messages, *(_message(name, made) for name, made in steps.items())]
         wanted = list(await self.call.before_request(given))
         if wanted != given:
@@ -125,6 +126,12 @@ def _rounds(messages: Sequence[ModelMessage], run_id: str | None) -> list[list[M
         elif rounds:
             rounds[-1].append(message)
     return rounds
+
+
+def _free_names(messages: Sequence[Message]) -> Iterator[str]:
+    """Yield ids for what a run makes, none of which a message of the conversation has."""
+    taken = {message.id for message in messages}
+    return (name for number in count(1) if (name := f"step-{number}") not in taken)
 
 
 def _message(name: str, made: Sequence[ModelMessage]) -> Message:

@@ -7,7 +7,7 @@ from urllib.parse import unquote
 
 from vitehub_chat.errors import ConfigError, StateClosedError
 from vitehub_chat.model.clock import Clock, SystemClock, to_epoch_us
-from vitehub_chat.state.hosts import warn_about_memory
+from vitehub_chat.state.hosts import check_host
 from vitehub_chat.state.memory.store import MemoryTables, store_named
 from vitehub_chat.state.options import StateOptions
 from vitehub_chat.state.stepped import Step, SteppedAgentState
@@ -92,7 +92,7 @@ class MemoryAgentState(SteppedAgentState):
     async def _open(self) -> None:
         if self._is_open:
             return
-        warn_about_memory()
+        check_host(is_file=False)
         if self.retention == "forever":
             self._store.write(lambda tables: tables.rows.keep_forever())
         self._next_cleanup = 0

@@ -14,7 +14,13 @@ from vitehub_chat.state.cursors import decode_cursor, encode_cursor
 from vitehub_chat.state.records import ConversationRecord, RowRecord, SessionRecord
 from vitehub_chat.state.steps.granting import live_lock
 from vitehub_chat.state.tables import RowQuery, Transaction
-from vitehub_chat.state.values import PageRequest, SessionRef, WindowRequest, WindowRows
+from vitehub_chat.state.values import (
+    PageRequest,
+    RowBatch,
+    SessionRef,
+    WindowRequest,
+    WindowRows,
+)
 
 
 def read_window(
@@ -46,9 +52,14 @@ def read_window(
         limit=max(window.limit, 1),
     )
     hidden = [row for row in tx.rows.select(between) if row.message_id not in besides]
+    readable = _decode_readable(tx, reversed_rows(shown), now)
+    left_out = _decode_readable(tx, reversed_rows(hidden), now)
+    # The answer of a turn that runs beside this one is not said yet.
+    growing = tuple(row for row in readable.rows if row.status == "pending")
     return WindowRows(
-        shown=_decode_readable(tx, reversed_rows(shown), now),
-        not_shown=_decode_readable(tx, reversed_rows(hidden), now),
+        shown=tuple(row for row in readable.rows if row.status != "pending"),
+        not_shown=(*left_out.rows, *growing),
+        unreadable=(*readable.unreadable, *left_out.unreadable),
     )
 
 
@@ -69,14 +80,6 @@ def get_rows(
     return tuple(_decode(tx, row, now) for row in ordered)
 
 
-@attrs.frozen
-class Batch:
-    """Some rows, and the number to go on above; None at the end."""
-
-    rows: tuple[Row, ...]
-    last_seq: int | None
-
-
 def read_batch(
     tx: Transaction,
     key: ConversationKey,
@@ -84,11 +87,11 @@ def read_batch(
     above: int,
     limit: int,
     now: int,
-) -> Batch:
-    """Return the next rows above a number, ascending."""
+) -> tuple[RowBatch, int | None]:
+    """Return the next rows above a number, and the number to go on above; None at the end."""
     conversation = tx.conversations.get(key.encode())
     if conversation is None:
-        return Batch((), None)
+        return RowBatch(), None
     query = RowQuery(
         conversation_key=conversation.key,
         session_key=_narrowed(tx, conversation, session_id),
@@ -98,7 +101,7 @@ def read_batch(
     )
     records = tx.rows.select(query)
     last = records[-1].seq if len(records) == limit else None
-    return Batch(_decode_readable(tx, records, now), last)
+    return _decode_readable(tx, records, now), last
 
 
 def window_of(
@@ -200,9 +203,10 @@ class _Pages:
                 last = max(position - 1, 0)
             first = last + 1
         has_older = self._tx.rows.exists(attrs.evolve(self._all, below=first))
-        items = _decode_readable(self._tx, records, self._now)
+        batch = _decode_readable(self._tx, records, self._now)
         return HistoryPage(
-            items=tuple(attrs.evolve(row, cursor=self._cursor(row.seq)) for row in items),
+            items=tuple(attrs.evolve(row, cursor=self._cursor(row.seq)) for row in batch.rows),
+            unreadable=batch.unreadable,
             older_cursor=self._cursor(first) if has_older else None,
             newer_cursor=self._cursor(last),
             at_live_edge=not self._tx.rows.exists(attrs.evolve(self._all, above=last)),
@@ -241,15 +245,16 @@ def _narrowed(
     return 0 if session is None else session.key
 
 
-def _decode_readable(tx: Transaction, records: Sequence[RowRecord], now: int) -> tuple[Row, ...]:
-    """Decode rows, leaving out those that cannot be read; a direct read of one raises."""
+def _decode_readable(tx: Transaction, records: Sequence[RowRecord], now: int) -> RowBatch:
+    """Decode rows and name those that cannot be read; a direct read of one raises."""
     rows: list[Row] = []
+    unreadable: list[int] = []
     for record in records:
         try:
             rows.append(_decode(tx, record, now))
         except StateError:
-            continue
-    return tuple(rows)
+            unreadable.append(record.seq)
+    return RowBatch(rows=tuple(rows), unreadable=tuple(unreadable))
 
 
 def _decode(tx: Transaction, record: RowRecord, now: int) -> Row:

@@ -11,6 +11,7 @@ import attrs
 
 from vitehub_chat.errors import StateClosedError
 from vitehub_chat.model.clock import Clock, SystemClock
+from vitehub_chat.state.hosts import check_host
 from vitehub_chat.state.options import StateOptions
 from vitehub_chat.state.providers.sqlite.jobs import Job, new_job
 from vitehub_chat.state.providers.sqlite.location import Location, parse_location
@@ -71,6 +72,7 @@ class SqliteAgentState(SteppedAgentState):
         return await _submit(self._engine().reader, step)
 
     async def _open(self) -> None:
+        check_host(is_file=self._opening.location.path is not None)
         engine = self._engines.setdefault(os.getpid(), _Engine.of(self._opening))
         waiting = object()
         engine.waiting.add(waiting)

@@ -1,0 +1,60 @@
+"""Setting: what all runs of one agent share, and how they write."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
+
+import attrs
+
+from vitehub_chat.conversation.control import TurnControl, settle
+from vitehub_chat.conversation.driving import Invoke
+from vitehub_chat.errors import StateUnavailableError
+from vitehub_chat.model.clock import Clock
+from vitehub_chat.model.ids import NewId
+from vitehub_chat.model.policies import ChatPolicy
+from vitehub_chat.model.requests import TurnRequest
+from vitehub_chat.state.contract import TurnStore
+
+T = TypeVar("T")
+RETRY_AFTER_S = (0.1, 0.2)
+
+
+@attrs.frozen(kw_only=True)
+class RunSetting:
+    """What all runs of one agent share.
+
+    Attributes:
+        agent: The agent's name.
+        turns: Where turns are kept.
+        has_state: Whether messages are stored.
+        owner: The process that runs.
+        user_key_of: Gives the user key of a request.
+    """
+
+    agent: str
+    policy: ChatPolicy
+    turns: TurnStore
+    has_state: bool
+    owner: str
+    invoke: Invoke
+    clock: Clock
+    new_id: NewId
+    user_key_of: Callable[[TurnRequest], Awaitable[str | None]]
+
+
+async def write_surely(call: Callable[[], Awaitable[T]], control: TurnControl) -> T:
+    """Write although the task is cancelled; try again while surely nothing was written.
+
+    Raises:
+        StateError: What the last attempt raised.
+    """
+    for pause in RETRY_AFTER_S:
+        try:
+            return await settle(call(), control)
+        except StateUnavailableError as error:
+            if error.outcome != "not_written" or not error.retryable:
+                raise
+        await settle(asyncio.sleep(pause), control)
+    return await settle(call(), control)
