@@ -111,7 +111,7 @@ class PlainConversations:
         return self.all.get(encoded)
 
     def ensure(self, encoded: str, /) -> ConversationRecord:
-        fresh = ConversationRecord(key=len(self.all) + 1, encoded=encoded, last_seq=0, generation=1)
+        fresh = ConversationRecord(key=len(self.all) + 1, encoded=encoded, last_seq=0, generation=0)
         return self.all.setdefault(encoded, fresh)
 
     def allocate(self, key: int, count: int, /) -> int:

@@ -14,6 +14,7 @@ from vitehub_chat.errors import ConfigError, StateClosedError
 from vitehub_chat.model.keys import ConversationKey
 from vitehub_chat.model.messages import Message
 from vitehub_chat.model.policies import ConcurrencyPolicy
+from vitehub_chat.model.rows import Row
 from vitehub_chat.state.contract import NO_CONTEXT
 from vitehub_chat.state.memory import store as stores
 from vitehub_chat.state.memory.indexed import Index, Indexed
@@ -33,8 +34,12 @@ def row(message_id: str) -> NewRow:
     return NewRow(message=Message(message_id, "user", ({"type": "text", "text": "hi"},)))
 
 
+async def stored_rows(state: MemoryAgentState) -> list[Row]:
+    return [each async for batch in state.transcripts.export(KEY) for each in batch.rows]
+
+
 async def stored_ids(state: MemoryAgentState) -> list[str | None]:
-    return [each.message.id async for each in state.transcripts.export(KEY)]
+    return [each.message.id for each in await stored_rows(state)]
 
 
 async def run_turn(state: MemoryAgentState, lock_key: str) -> None:
@@ -204,7 +209,7 @@ async def test_three_loops_in_three_threads_lose_and_double_nothing() -> None:
             names = ("x", "y", "z")
             runs = [loop.run_in_executor(threads, asyncio.run, hammer(name)) for name in names]
             await asyncio.gather(*runs)
-        rows = [stored async for stored in state.transcripts.export(KEY)]
+        rows = await stored_rows(state)
     assert [stored.seq for stored in rows] == list(range(1, 6 * count + 1))
     assert len({stored.message.id for stored in rows}) == 6 * count
 

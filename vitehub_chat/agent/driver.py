@@ -45,7 +45,8 @@ class DriverCall:
         system: Instructions, or None.
         messages: What the model sees, the current message last.
         tools: The tools of the agent's capabilities.
-        native: Payloads that this driver left with earlier answers, by message id.
+        native: Payloads that a driver of this kind left with earlier answers, by message id; the
+            format of such a payload is the kind, or begins with it and a slash.
         conversation_id: For telemetry.
         run: Where the message came from, or None.
         deadline: When the driver is stopped, or None.

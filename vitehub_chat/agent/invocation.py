@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 
 import attrs
 
@@ -11,6 +11,7 @@ from vitehub_chat.agent.driver import Driver, DriverCall, ToolSpec
 from vitehub_chat.conversation.driving import InvokeRequest
 from vitehub_chat.errors import ConfigError
 from vitehub_chat.model.events import DriverEvent
+from vitehub_chat.model.json_text import Json
 from vitehub_chat.model.results import PreparedInvocation, RunResult
 
 
@@ -40,7 +41,7 @@ class AgentInvocation:
                 system=self._context.instructions,
                 messages=prepared.messages,
                 tools=self._tools,
-                native=self._asked.native,
+                native=_own_payloads(self._asked.native, self._driver.kind),
                 conversation_id=prepared.session_id or thread_id,
                 run=run,
                 deadline=self._asked.deadline,
@@ -87,6 +88,15 @@ async def invoke(
         tools=_collect_tools(capabilities, context),
         capabilities=capabilities,
     )
+
+
+def _own_payloads(native: Mapping[str, Json], kind: str) -> Mapping[str, Json]:
+    """Return the payloads that a driver of this kind left; those of other runtimes mean nothing."""
+    return {
+        message_id: stored["payload"]
+        for message_id, stored in native.items()
+        if stored["format"].partition("/")[0] == kind
+    }
 
 
 def _collect_tools(

@@ -19,7 +19,7 @@ from vitehub_chat.conversation.control import TurnControl
 from vitehub_chat.conversation.driving import InvokeRequest, Sink
 from vitehub_chat.conversation.engine import Caller, TurnEngine
 from vitehub_chat.errors import ConfigError
-from vitehub_chat.model.clock import SystemClock
+from vitehub_chat.model.clock import Clock, SystemClock
 from vitehub_chat.model.events import AgentEvent, RunStarted
 from vitehub_chat.model.ids import new_id
 from vitehub_chat.model.messages import Message
@@ -42,9 +42,9 @@ class AgentRuntime:
 
     def __init__(self, agent: Agent) -> None:
         self._agent = agent
-        self._clock = SystemClock()
         self._lock = threading.Lock()
         self._state, self._owns_state = _state_of(agent)
+        self._clock: Clock = SystemClock() if self._state is None else self._state.clock
         self._is_open = False
         self._driver: Driver | None = None
         self._engine: TurnEngine | None = None

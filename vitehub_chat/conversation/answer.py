@@ -39,7 +39,7 @@ class Answer:
     Attributes:
         message_id: The id under which it is stored.
         finish_reason: Why the driver stopped, once it said so.
-        usage: What the model reported, added up.
+        usage: What the model reported for all of its requests together.
     """
 
     def __init__(self, message_id: str, created_at: datetime) -> None:
@@ -47,6 +47,7 @@ class Answer:
         self.finish_reason: str | None = None
         self.usage: Usage | None = None
         self._created_at = created_at
+        self._last_usage: Usage | None = None
         self._native: NativeMessages | None = None
         self._parts: list[dict[str, Any]] = []
         self._texts: dict[tuple[str, str], tuple[dict[str, Any], list[str]]] = {}
@@ -72,13 +73,15 @@ class Answer:
         """Return the answer so far as the row to store."""
         message = self.message()
         native = self._native if status == "complete" else None
+        last = self._last_usage
         return NewRow(
             message=message,
             status=status,
             author=author,
             thread_id=thread_id,
             is_shown=status != "error" and not is_blank(message),
-            usage=None if self.usage is None else _without_none(attrs.asdict(self.usage)),
+            # The last request had all the others in it: it tells the size of the conversation.
+            usage=None if last is None else _without_none(attrs.asdict(last)),
             native=None if native is None else _native_of(native),
         )
 
@@ -158,6 +161,7 @@ class Answer:
     @add.register
     def _count(self, event: Usage) -> None:
         self.usage = _sum(self.usage, event)
+        self._last_usage = event
 
     @add.register
     def _keep_native(self, event: NativeMessages) -> None:

@@ -78,6 +78,7 @@ class Run:
         )
         self._answer = Answer(setting.new_id(), setting.clock.now())
         self._is_open = True
+        self._authors: dict[str, str | None] = {}
 
     async def carry_out(self) -> RunResult:
         """Run to the end and return the result.
@@ -111,6 +112,8 @@ class Run:
         ]
         place = find_place(setting.agent, request, setting.policy, has_state=setting.has_state)
         draft = draft_turn(request, setting.policy, coalesced)
+        for each, other in zip(coalesced, others, strict=True):
+            self._authors[each.message.id or ""] = await setting.user_key_of(other)
         if coalesced:
             events.queue_coalesced(messages=len(entries), key=place.conversation)
         return request, draft, place, await setting.user_key_of(request)
@@ -128,7 +131,7 @@ class Run:
         rows = [
             NewRow(
                 message=_with_id(message, ticket_id, position),
-                author=user_key,
+                author=self._authors.get(message.id or "", user_key),
                 thread_id=thread,
             )
             for position, message in enumerate(reversed(draft.to_record))

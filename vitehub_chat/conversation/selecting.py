@@ -209,8 +209,9 @@ def _select_array(draft: Draft, session: SessionRef | None) -> tuple[list[Messag
         )
     chosen = select_window(array.messages, cut.members, draft.window, draft.retained)
     reasons: list[SelectionReason] = ["duplicate"] * len(array.messages)
-    for index, reason in (*cut.cut.items(), *chosen.reasons.items()):
-        reasons[index] = reason
+    for reasons_of in (cut.cut, chosen.reasons):
+        for index, reason in reasons_of.items():
+            reasons[index] = reason
     messages = array.messages
     return [messages[index] for index in chosen.kept], Selection(messages, reasons)
 

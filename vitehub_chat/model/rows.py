@@ -107,7 +107,7 @@ class SessionInfo:
     last_message_at: datetime
     message_count: int
     user_key: str | None = None
-    generation: int = 1
+    generation: int = 0
 
 
 @attrs.frozen(kw_only=True)

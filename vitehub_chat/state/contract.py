@@ -15,6 +15,7 @@ from typing import Protocol, Self
 
 import attrs
 
+from vitehub_chat.model.clock import Clock
 from vitehub_chat.model.keys import ConversationKey
 from vitehub_chat.model.policies import ConcurrencyPolicy
 from vitehub_chat.model.rows import HistoryPage, Row, SessionInfo, SessionPage, Summary
@@ -299,6 +300,10 @@ class AgentState(Protocol):
     @property
     def features(self) -> frozenset[str]:
         """The optional powers it has, such as `durable`, `shared`, `group_commit`."""
+
+    @property
+    def clock(self) -> Clock:
+        """Where its times come from; turns that are kept in it take theirs from there, too."""
 
     @property
     def turns(self) -> TurnStore:

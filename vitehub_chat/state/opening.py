@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from typing import Any, Final, cast
-from urllib.parse import quote
 
 from vitehub_chat import plugins
 from vitehub_chat.errors import ConfigError
@@ -30,25 +29,17 @@ def open_agent_state(url: str, *, clock: Clock | None = None, **options: Any) ->
         ConfigError: The URL is empty or of an unknown scheme, or an option is wrong.
         MissingDependencyError: The provider needs an extra that is not installed.
     """
-    scheme, address = _parse(url)
-    factory = plugins.state_providers.get(scheme, path="state.url")
-    return cast(AgentState, factory(address, clock=clock or SystemClock(), **options))
+    factory = plugins.state_providers.get(state_scheme(url), path="state.url")
+    return cast(AgentState, factory(url, clock=clock or SystemClock(), **options))
 
 
-def state_scheme(url: str) -> str:
+def state_scheme(url: object) -> str:
     """Return the scheme of a URL in lower case; that of a path is `file`.
 
     Raises:
         ConfigError: The URL is empty or no text.
     """
-    return _parse(url)[0]
-
-
-def _parse(url: object) -> tuple[str, str]:
-    """Return the scheme and the URL; a path becomes a URL whose path decodes to it."""
     if not isinstance(url, str) or not url.strip():
         raise ConfigError("must be a non-empty text: a URL or a path", path="state.url")
     match = _SCHEME.match(url)
-    if match is None:
-        return "file", f"file:{quote(url, safe='/:')}"
-    return match[1].lower(), url
+    return "file" if match is None else match[1].lower()

@@ -100,7 +100,7 @@ class SessionRecord:
     last_message_at: int
     message_count: int = 0
     turn_count: int = 0
-    generation: int = 1
+    generation: int = 0
     began_by_new: bool = False
 
 

@@ -218,7 +218,7 @@ class SessionRef:
     started_at: datetime
     is_new: bool = False
     began_by_new: bool = False
-    generation: int = 1
+    generation: int = 0
 
 
 @attrs.frozen(kw_only=True)

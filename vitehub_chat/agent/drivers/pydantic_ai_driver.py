@@ -5,6 +5,7 @@ Imports the extra `models`; `pydantic_ai.create` is its only user.
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
@@ -94,7 +95,7 @@ class PydanticAIDriver:
             ConfigError: The model cannot be used: its name, its key or its package is missing.
             ContextOverflowError: The model refused the input as too long.
         """
-        model = self._usable_model()
+        model = await self._usable_model()
         provider = getattr(model or self._agent.model, "system", None)
         native = _native(call.native)
         prepared = prepare(call.messages, native, provider=provider)
@@ -155,14 +156,15 @@ class PydanticAIDriver:
         )
         return [ModelRequest(parts=parts)] if parts else []
 
-    def _usable_model(self) -> Model[Any] | None:
+    async def _usable_model(self) -> Model[Any] | None:
         """Return the model of the configuration, or None where a given agent chooses its own."""
         model = self._settings.model
         if not isinstance(model, str):
             return model
         if self._named is None:
             try:
-                self._named = infer_model(model)
+                # Importing the provider's package takes a second that other turns must not wait.
+                self._named = await asyncio.to_thread(infer_model, model)
             except (UserError, ImportError) as error:
                 raise ConfigError(
                     f"the model {model!r} cannot be used: {error}", path="driver.model"

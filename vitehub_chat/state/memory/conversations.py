@@ -27,7 +27,7 @@ class MemoryConversations:
         found = self.get(encoded)
         if found is None:
             key = self._keys.next()
-            found = ConversationRecord(key=key, encoded=encoded, last_seq=0, generation=1)
+            found = ConversationRecord(key=key, encoded=encoded, last_seq=0, generation=0)
             self._conversations.put(key, found)
         return found
 

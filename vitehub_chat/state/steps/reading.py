@@ -132,9 +132,9 @@ def read_page(tx: Transaction, key: ConversationKey, request: PageRequest, now: 
         return HistoryPage(
             items=(),
             older_cursor=None,
-            newer_cursor=encode_cursor(tx.secret, scope, 0, 1),
+            newer_cursor=encode_cursor(tx.secret, scope, 0, 0),
             at_live_edge=True,
-            generation=1,
+            generation=0,
         )
     pages = _Pages(tx, conversation, scope, request, now)
     if request.around is not None:

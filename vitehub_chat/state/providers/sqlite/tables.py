@@ -75,7 +75,7 @@ class SqliteConversations:
             return found
         cursor = self._sql.execute("conversations.insert", {"encoded": encoded})
         key = cursor.lastrowid or 0
-        return ConversationRecord(key=key, encoded=encoded, last_seq=0, generation=1)
+        return ConversationRecord(key=key, encoded=encoded, last_seq=0, generation=0)
 
     def allocate(self, key: int, count: int, /) -> int:
         """Take `count` numbers and return the first; numbers are never used again."""

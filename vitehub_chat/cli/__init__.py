@@ -1,0 +1,1 @@
+"""The command `vitehub-chat`; needs the extra `cli`."""
