@@ -26,12 +26,14 @@ class Chat(Capability):
 
     Attributes:
         policy: What it decides, in the units of the inside.
+        options: The options as they were given, to tell them from defaults.
     """
 
     name = "chat"
 
-    def __init__(self, policy: ChatPolicy) -> None:
+    def __init__(self, policy: ChatPolicy, options: Mapping[str, Any] | None = None) -> None:
         self.policy = policy
+        self.options: Mapping[str, Any] = {} if options is None else dict(options)
 
     def __repr__(self) -> str:
         return f"Chat({self.policy!r})"
@@ -67,14 +69,15 @@ def chat(mapping: Mapping[str, Any] | None = None, /, **options: Unpack[ChatOpti
         raise ConfigError(
             "give the options as one mapping or as keywords, not both", path=next(iter(options))
         )
-    policy = lower_chat_options(options if mapping is None else mapping)
+    given = options if mapping is None else mapping
+    policy = lower_chat_options(given)
     if policy.concurrency.strategy == "debounce":
         raise ConfigError(
             "'debounce' is not available in this release",
             path="concurrency.strategy",
             hint="use 'queue', which also runs waiting messages together",
         )
-    return Chat(policy)
+    return Chat(policy, given)
 
 
 async def _read_message(_ctx: TriggerContext, given: Mapping[str, Any]) -> TurnRequest:

@@ -89,6 +89,11 @@ class Registry(Generic[T]):
         found = (plugin.name for plugin in _search(self.group))
         return tuple(sorted({*self._builtins, *self._local.get(), *found}))
 
+    def knows(self, name: str) -> bool:
+        """Tell whether `get` finds a name; searches only for one that is not built-in."""
+        name = _canonical(name)
+        return name in self._builtins or name in self._local.get() or name in self.names()
+
     def entries(self) -> tuple[Plugin, ...]:
         """Return what is installed, built-in first, then by name; imports nothing.
 

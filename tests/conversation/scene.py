@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-from tests.conversation.station import LIMIT_S, Ended, Site, Station
+from tests.conversation.station import LIMIT_S, Ended, Site
 from vitehub_chat.conversation.conversation import Conversation
 from vitehub_chat.model.keys import ConversationKey, encode_key
 from vitehub_chat.model.rows import Row
+from vitehub_chat.state.contract import AgentState
 from vitehub_chat.state.stepped import SteppedAgentState
+from vitehub_chat.state.tables import Transaction
 from vitehub_chat.testing.clock import FakeClock
 
 
@@ -50,7 +52,12 @@ class Scene:
         """Let time pass, for everybody."""
         self._clock.advance(seconds=seconds)
         for site in self.sites:
-            await site.ask("follow_clock", seconds=seconds)
+            await site.advance(seconds)
+
+    @staticmethod
+    def lock_of_channel(channel: str) -> str:
+        """Return the lock of a channel."""
+        return encode_key("channel", None, "station", channel)
 
     async def waiting(self, count: int, lock_key: str = lock_of("t")) -> None:
         """Wait until so many messages wait for a lock."""
@@ -73,8 +80,7 @@ class Scene:
 
     async def rows(self, thread: str = "t", channel: str | None = None) -> list[Row]:
         """Return what is stored in a thread."""
-        page = await Conversation(self.state, key_of(thread, channel)).history(limit=100)
-        return list(page.items)
+        return await rows_of(self.state, thread, channel)
 
     async def texts(self, thread: str = "t", channel: str | None = None) -> list[str]:
         """Return the texts that are stored in a thread, checking that no number is missing."""
@@ -89,29 +95,28 @@ class Scene:
     async def check_nothing_is_left(self, *threads: str, channel: str | None = None) -> None:
         """Check that no lock is held, nothing waits, and nobody is waited for."""
         assert [await site.leftovers() for site in self.sites] == [{} for _ in self.sites]
-        names = threads or ("t",)
-        found = await self.state.run_read(
-            lambda tx: [
-                (tx.locks.get(lock_of(name, channel)), entry.state)
-                for name in names
-                for entry in (*tx.entries.open_in(key_of(name, channel).encode()), None)
-                if entry is not None or tx.locks.get(lock_of(name, channel)) is not None
-            ]
-        )
-        assert found == []
+        for name in threads or ("t",):
+            await check_free(self.state, name, channel)
+
+
+async def rows_of(state: AgentState, thread: str, channel: str | None = None) -> list[Row]:
+    """Return what is stored in a thread."""
+    page = await Conversation(state, key_of(thread, channel)).history(limit=100)
+    return list(page.items)
+
+
+async def check_free(state: SteppedAgentState, thread: str, channel: str | None = None) -> None:
+    """Check that no turn of a thread holds its lock or waits for it."""
+    assert await state.run_read(lambda tx: _left(tx, thread, channel)) == []
+
+
+def _left(tx: Transaction, thread: str, channel: str | None) -> list[str]:
+    lock = tx.locks.get(lock_of(thread, channel))
+    entries = tx.entries.open_in(key_of(thread, channel).encode())
+    return [*(entry.state for entry in entries), *([] if lock is None else ["locked"])]
 
 
 async def shorts(*ends: asyncio.Task[Ended]) -> list[str]:
     """Return how some messages ended, in a few words each."""
     async with asyncio.timeout(LIMIT_S):
         return [ended.short for ended in await asyncio.gather(*ends)]
-
-
-def station_options(strategy: str | Mapping[str, Any], **options: Any) -> dict[str, Any]:
-    """Return the options of a `chat()` with a strategy."""
-    return {"concurrency": strategy, **options}
-
-
-def local_station(options: Mapping[str, Any], clock: FakeClock, *, stops: bool = True) -> Station:
-    """Return a station of this process."""
-    return Station(options, clock, stops=stops)

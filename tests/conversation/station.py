@@ -151,8 +151,7 @@ class Station:
         self.clock.advance(seconds=seconds)
 
     async def _seats(self, count: int) -> None:
-        engine = self._engine
-        while len(engine._room) < count:
+        while self._engine is None or len(self._engine._room) < count:
             await asyncio.sleep(0)
 
     async def _calls(self) -> list[str]:
@@ -165,19 +164,27 @@ class Station:
         return self.driver.cancelled
 
     async def _leftovers(self) -> dict[str, int]:
-        engine, runtime = self._engine, self.agent.runtime()
-        await asyncio.gather(*(task for task, _ in engine._background), return_exceptions=True)
-        return {
-            "seats": len(engine._room),
-            "background": len(engine._background),
-            "lines": len(engine._limiter),
-            "running": len(runtime._running),
-            "driving": self.driver._active,
-        }
+        left = await leftovers_of(self.agent)
+        return {**left, "driving": self.driver._active}
 
     @property
     def _engine(self) -> Any:
         return self.agent.runtime()._engine
+
+
+async def leftovers_of(agent: Agent) -> dict[str, int]:
+    """Count what an agent holds for its turns, once those in the background are over."""
+    runtime = agent.runtime()
+    engine = runtime._engine
+    if engine is None:
+        return {}
+    await asyncio.gather(*(task for task, _ in engine._background), return_exceptions=True)
+    return {
+        "seats": len(engine._room),
+        "background": len(engine._background),
+        "lines": len(engine._limiter),
+        "running": len(runtime._running),
+    }
 
 
 async def _end_of(stream: AgentStream) -> Ended:
@@ -250,6 +257,10 @@ class Site(abc.ABC):
         """Cancel who waits for a message."""
         await self.ask("cancel", key=key)
 
+    async def advance(self, seconds: float) -> None:
+        """Let time pass at the station."""
+        await self.ask("advance", seconds=seconds)
+
     async def calls(self) -> list[str]:
         """Return what the driver answered, in order."""
         calls: list[str] = await self.ask("calls")
@@ -270,6 +281,9 @@ class LocalSite(Site):
     async def ask(self, op: str, **arguments: Any) -> Any:
         async with asyncio.timeout(LIMIT_S):
             return await self.station.do(op, arguments)
+
+    async def advance(self, seconds: float) -> None:
+        """Do nothing: the clock is the test's."""
 
 
 class StationProcess:

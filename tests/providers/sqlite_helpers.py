@@ -13,6 +13,7 @@ from typing import Any
 from vitehub_chat.model.keys import ConversationKey
 from vitehub_chat.model.messages import Message
 from vitehub_chat.state.providers.sqlite.state import SqliteAgentState
+from vitehub_chat.state.tables import Transaction
 from vitehub_chat.state.values import NewRow, SessionRequest
 
 PREFIX = "vitehub_agent_state_"
@@ -30,7 +31,8 @@ async def append(state: SqliteAgentState, *message_ids: str) -> list[int]:
 
 
 async def stored(state: SqliteAgentState) -> list[tuple[int, str | None]]:
-    return [(each.seq, each.message.id) async for each in state.transcripts.export(KEY)]
+    batches = [batch async for batch in state.transcripts.export(KEY)]
+    return [(each.seq, each.message.id) for batch in batches for each in batch.rows]
 
 
 def query(path: Path, sql: str) -> list[tuple[Any, ...]]:
@@ -45,6 +47,15 @@ def change(path: Path, sql: str) -> None:
         connection.execute(sql.replace("$", PREFIX))
 
 
+def files_in(folder: Path) -> dict[str, bytes]:
+    """Return what the files of a folder hold."""
+    return {each.name: each.read_bytes() for each in folder.iterdir()}
+
+
+def do_nothing(_tx: Transaction) -> None:
+    """Be a step that only passes through the worker."""
+
+
 def connection_of(state: SqliteAgentState, worker: str = "writer") -> sqlite3.Connection:
     """Return the connection of an open state; it has one once it has done something."""
     handle = getattr(state._engines[os.getpid()], worker)._handle
@@ -54,7 +65,7 @@ def connection_of(state: SqliteAgentState, worker: str = "writer") -> sqlite3.Co
 
 def start(script: str, *arguments: object) -> subprocess.Popen[str]:
     """Start a script in a process of its own, with pipes to talk to it."""
-    return subprocess.Popen(
+    return subprocess.Popen(  # noqa: S603  our own interpreter and text
         [sys.executable, "-W", "error", "-c", script, *map(str, arguments)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import attrs
 from hypothesis import Phase, settings
@@ -12,6 +12,23 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
 
 from tests.providers.plain_tables import PlainTables
+from tests.providers.table_values import (
+    CLAIMS,
+    CONVERSATIONS,
+    LOCKS,
+    OWNERS,
+    SESSIONS,
+    SHOWN,
+    START,
+    TENANTS,
+    TICKETS,
+    entries,
+    maybe_times,
+    rows,
+    session_record,
+    times,
+)
+from tests.providers.table_views import delete_bit_by_bit, everything, neutral, walk
 from vitehub_chat.state.records import (
     EntryRecord,
     LockRecord,
@@ -25,24 +42,6 @@ from vitehub_chat.state.tables import RowQuery, SessionQuery, Transaction
 T = TypeVar("T")
 Opener = Callable[[], SteppedAgentState]
 
-START = 1_767_225_600_000_000
-"""The time at which `FakeClock` stands, so that nothing is cleaned up by itself."""
-
-LOCKS = ("lock", "lock ")
-CONVERSATIONS = ("1:a", "1:%")
-LANES = ("lane", "LANE")
-CLAIMS = ("m1", "m'2", "🙂")
-TICKETS = ("t1", "t2", "t3", "t4", "t5", "t6")
-SESSIONS = (None, "s1", "S1")
-MESSAGES = ("m1", "m2", "m3", "m4")
-STATES = ("waiting", "waiting", "running", "recorded", "ended", "lost")
-NOBODY = (None, "ann", "bob")
-
-MOST_PAGES = 30
-SHOWN = (None, True, False)
-
-times = st.integers(START + 1, START + 9)
-maybe_times = st.none() | times
 fails = st.sampled_from([False, False, False, True])
 
 
@@ -91,21 +90,9 @@ class TableMachine(RuleBasedStateMachine):
         self.tokens.append(self.runner.run(self.state.run_write(lambda tx: tx.locks.next_token())))
         assert self.tokens[-1] > self.tokens[-2]
 
-    @rule(data=st.data(), ticket=st.sampled_from(TICKETS), fails=fails)
-    def write_entry(self, data: st.DataObject, ticket: str, *, fails: bool) -> None:
-        entry = data.draw(entries(ticket))
-
-        def step(tx: Transaction) -> object:
-            holder = None if entry.claim_key is None else tx.entries.by_claim(entry.claim_key)
-            free = holder is None or holder.ticket_id == ticket
-            new = entry if free else attrs.evolve(entry, claim_key=None)
-            old = tx.entries.get(ticket)
-            if old is None:
-                return tx.entries.insert(new)
-            tx.entries.update(attrs.evolve(new, position=old.position))
-            return None
-
-        self.both(step, fails=fails)
+    @rule(drawn=st.lists(entries(), min_size=1, max_size=5), fails=fails)
+    def write_entries(self, drawn: Sequence[EntryRecord], *, fails: bool) -> None:
+        self.both(lambda tx: [write_entry(tx, entry) for entry in drawn], fails=fails)
 
     @rule(ticket=st.sampled_from(TICKETS), fails=fails)
     def delete_entry(self, ticket: str, *, fails: bool) -> None:
@@ -114,9 +101,10 @@ class TableMachine(RuleBasedStateMachine):
     @rule(now=times, limit=st.integers(1, 3), fails=fails)
     def purge_entries(self, now: int, limit: int, *, fails: bool) -> None:
         # Which ones go first is free, so the rest goes in the same step.
-        self.both(
-            lambda tx: (tx.entries.purge(now, limit), tx.entries.purge(now, 1000)), fails=fails
-        )
+        def step(tx: Transaction) -> object:
+            return tx.entries.purge(now, limit), tx.entries.purge(now, 1000)
+
+        self.both(step, fails=fails)
 
     @rule(
         conversation=st.sampled_from(CONVERSATIONS),
@@ -143,7 +131,7 @@ class TableMachine(RuleBasedStateMachine):
         encoded=st.sampled_from(CONVERSATIONS),
         session_id=st.sampled_from(SESSIONS),
         base=st.sampled_from(SESSIONS),
-        owner=st.sampled_from(NOBODY),
+        owner=st.sampled_from(OWNERS),
         at=times,
         fails=fails,
     )
@@ -272,9 +260,9 @@ class TableMachine(RuleBasedStateMachine):
         self.both(step)
 
     @rule(
-        tenant=st.sampled_from([None, "acme"]),
+        tenant=st.sampled_from(TENANTS),
         agent=st.sampled_from([None, "helper", "other"]),
-        owner=st.sampled_from(NOBODY),
+        owner=st.sampled_from(OWNERS),
         encoded=st.none() | st.sampled_from(CONVERSATIONS),
         since=maybe_times,
         limit=st.integers(1, 3),
@@ -298,18 +286,17 @@ class TableMachine(RuleBasedStateMachine):
                 updated_since=since,
                 limit=limit,
             )
-            pages = [tx.sessions.list(query)]
-            while pages[-1] and len(pages) < MOST_PAGES:
-                last = pages[-1][-1]
-                query = attrs.evolve(query, after=(last.last_message_at, last.key))
-                pages.append(tx.sessions.list(query))
-            return pages
+            return walk(tx, query)
 
         self.both(step)
 
     @invariant()
     def everything_seen_is_the_same(self) -> None:
         self.both(everything)
+
+    @invariant()
+    def every_deletion_would_do_the_same(self) -> None:
+        self.both(delete_bit_by_bit, fails=True)
 
 
 def check_tables(open_state: Opener, *, examples: int) -> None:
@@ -330,81 +317,22 @@ def check_tables(open_state: Opener, *, examples: int) -> None:
     )
 
 
-def entries(ticket: str) -> st.SearchStrategy[EntryRecord]:
-    """Draw entries of all states, with few different keys."""
-    return st.builds(
-        EntryRecord,
-        ticket_id=st.just(ticket),
-        lock_key=st.sampled_from(LOCKS),
-        conversation=st.sampled_from(CONVERSATIONS),
-        lane=st.sampled_from(LANES),
-        claim_id=st.none(),
-        claim_key=st.none() | st.sampled_from(CLAIMS),
-        payload=st.sampled_from([None, "{}"]),
-        starts_session=st.booleans(),
-        coalesces=st.booleans(),
-        state=st.sampled_from(STATES),
-        owner=st.sampled_from(NOBODY),
-        attended_until=times,
-        expires_at=maybe_times,
-        claim_until=times,
-        keep_until=times,
-        run_ticket_id=st.none() | st.sampled_from(TICKETS),
-        session_key=st.none() | st.integers(1, 2),
-        end=st.none() | st.just('{"v":1}'),
-    )
-
-
-def rows() -> st.SearchStrategy[RowRecord]:
-    """Draw rows that have no place yet."""
-    return st.builds(
-        RowRecord,
-        conversation_key=st.just(0),
-        seq=st.just(0),
-        session_key=st.just(0),
-        session_id=st.none(),
-        message_id=st.sampled_from(MESSAGES),
-        role=st.sampled_from(["user", "assistant"]),
-        status=st.sampled_from(["complete", "interrupted", "error", "pending"]),
-        created_at=maybe_times,
-        recorded_at=times,
-        turn_no=st.integers(0, 3),
-        turn_id=st.none() | st.just("t1"),
-        thread_id=st.none() | st.just(""),
-        author=st.sampled_from(NOBODY),
-        is_shown=st.booleans(),
-        body=st.sampled_from(["{}", "\0", "é🙂"]),
-        extra=st.none() | st.just("{}"),
-        fence_key=st.none() | st.sampled_from(LOCKS),
-        fence_token=st.none() | st.integers(1, 9),
-        expires_at=maybe_times,
-    )
-
-
-def session_record(
-    encoded: str, key: int, session_id: str | None, base: str | None, owner: str | None, at: int
-) -> SessionRecord:
-    return SessionRecord(
-        scope=encoded,
-        base=base,
-        session_id=session_id,
-        conversation_key=key,
-        conversation=encoded,
-        tenant="acme" if owner else None,
-        agent="helper" if base else None,
-        user_key=owner,
-        chat_id=owner,
-        first_message_id=None,
-        started_at=START,
-        last_message_at=at,
-    )
-
-
 def find_session(tx: Transaction, encoded: str, session_id: str | None) -> SessionRecord | None:
     conversation = tx.conversations.get(encoded)
     if conversation is None:
         return None
     return tx.sessions.of_conversation(conversation.key, session_id)
+
+
+def write_entry(tx: Transaction, entry: EntryRecord) -> EntryRecord | None:
+    holder = None if entry.claim_key is None else tx.entries.by_claim(entry.claim_key)
+    if holder is not None and holder.ticket_id != entry.ticket_id:
+        entry = attrs.evolve(entry, claim_key=None)
+    old = tx.entries.get(entry.ticket_id)
+    if old is None:
+        return tx.entries.insert(entry)
+    tx.entries.update(attrs.evolve(entry, position=old.position))
+    return None
 
 
 def write_row(tx: Transaction, session: SessionRecord, blank: RowRecord, now: int) -> int:
@@ -423,57 +351,6 @@ def write_row(tx: Transaction, session: SessionRecord, blank: RowRecord, now: in
     else:
         tx.rows.replace(row)
     return seq
-
-
-def everything(tx: Transaction) -> object:
-    """Return what the tables answer about every key there is."""
-    return (
-        [tx.locks.get(key) for key in LOCKS],
-        [tx.entries.get(ticket) for ticket in TICKETS],
-        [tx.entries.by_claim(claim) for claim in CLAIMS],
-        [tx.entries.of_run(ticket) for ticket in TICKETS],
-        [tx.entries.first_waiting(key) for key in LOCKS],
-        [tx.entries.waiting_in_lane(key, lane) for key in LOCKS for lane in LANES],
-        [tx.entries.count_waiting(key, START + late) for key in LOCKS for late in (0, 5, 9)],
-        [tx.entries.open_in(encoded) for encoded in CONVERSATIONS],
-        [everything_in(tx, encoded) for encoded in CONVERSATIONS],
-    )
-
-
-def everything_in(tx: Transaction, encoded: str) -> object:
-    conversation = tx.conversations.get(encoded)
-    if conversation is None:
-        return None
-    key = conversation.key
-    sessions = tx.sessions.all_of(key)
-    return (
-        conversation,
-        sessions,
-        [tx.sessions.get(session.key) for session in sessions],
-        [tx.sessions.latest(encoded, base) for base in SESSIONS],
-        [tx.sessions.by_id(encoded, each) for each in SESSIONS if each is not None],
-        [tx.sessions.of_conversation(key, each) for each in SESSIONS],
-        tx.rows.select(RowQuery(conversation_key=key, limit=1000, now=START)),
-        [tx.rows.select(some_rows(key, is_shown)) for is_shown in SHOWN],
-        [tx.rows.by_message(key, message, START + 5) for message in MESSAGES],
-        tx.rows.pending(key),
-        [tx.summaries.get(key, each) for each in (0, *(s.key for s in sessions))],
-    )
-
-
-def some_rows(key: int, is_shown: bool | None) -> RowQuery:  # noqa: FBT001 - a condition
-    return RowQuery(
-        conversation_key=key, is_shown=is_shown, above=1, below=4, limit=2, now=START + 4
-    )
-
-
-def neutral(answer: Any) -> Any:
-    """Return an answer without the positions of entries, whose values are free."""
-    if isinstance(answer, list | tuple):
-        return [neutral(each) for each in answer]
-    if isinstance(answer, EntryRecord):
-        return attrs.evolve(answer, position=0)
-    return answer
 
 
 async def _opened(open_state: Opener) -> SteppedAgentState:

@@ -16,6 +16,8 @@ from tests.providers.sqlite_helpers import (
     append,
     change,
     connection_of,
+    do_nothing,
+    files_in,
     query,
     start,
     stored,
@@ -191,7 +193,7 @@ async def test_without_migrate_a_store_without_schema_is_refused(
         path.touch()
     with pytest.raises(ConfigError, match=r"state\.migrate"):
         await open_sqlite(f"file:{path}", migrate=False).__aenter__()
-    assert [each.stat().st_size for each in tmp_path.iterdir()] == [0] * exists
+    assert files_in(tmp_path) == ({"x.db": b""} if exists else {})
 
 
 async def test_without_migrate_a_store_with_the_newest_schema_opens(tmp_path: Path) -> None:
@@ -274,10 +276,10 @@ async def test_deleted_text_is_in_no_file_of_the_store(tmp_path: Path) -> None:
     async with open_sqlite(f"file:{tmp_path}/x.db") as state:
         await append(state, "m1")
         await state.summaries.save_manual(KEY, session_id=None, text=marker.decode() * 1000)
-        assert marker in b"".join(each.read_bytes() for each in tmp_path.iterdir())
+        assert marker in b"".join(files_in(tmp_path).values())
         await state.sessions.clear(KEY)
-        await state.run_write(lambda tx: tx.secret)
-        assert marker not in b"".join(each.read_bytes() for each in tmp_path.iterdir())
+        await state.run_write(do_nothing)
+        assert marker not in b"".join(files_in(tmp_path).values())
 
 
 async def test_a_store_in_memory_is_complete_and_forgets(tmp_path: Path) -> None:
@@ -287,7 +289,7 @@ async def test_a_store_in_memory_is_complete_and_forgets(tmp_path: Path) -> None
         assert await stored(state) == [(1, "m1")]
     async with state:
         assert await stored(state) == []
-    assert list(tmp_path.iterdir()) == []
+    assert files_in(tmp_path) == {}
 
 
 async def test_a_state_file_made_by_hand_is_opened_beside_a_reader(tmp_path: Path) -> None:

@@ -8,4 +8,4 @@ from vitehub_chat.testing.clock import FakeClock
 
 
 def test_memory_answers_like_plain_tables() -> None:
-    check_tables(lambda: open_memory("memory:", clock=FakeClock()), examples=100)
+    check_tables(lambda: open_memory("memory:", clock=FakeClock()), examples=60)

@@ -129,7 +129,10 @@ class Agent:
         await self.aclose()
 
     async def aclose(self) -> None:
-        """Stop background turns, then close driver and state; repeating does nothing."""
+        """Stop its turns, then close driver and state; repeating does nothing.
+
+        Turns that run are recorded as interrupted; messages that wait are given back.
+        """
         with self._lock:
             runtime, self._runtime = self._runtime, None
         if runtime is not None:

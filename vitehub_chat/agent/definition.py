@@ -97,5 +97,5 @@ def _refuse_twins(capabilities: tuple[CapabilityLike, ...]) -> None:
 
 def _check_driver(kind: str) -> None:
     """Refuse an unknown kind early; the driver itself is built when it is needed."""
-    if ":" not in kind and kind not in plugins.drivers.names():
+    if ":" not in kind and not plugins.drivers.knows(kind):
         plugins.drivers.get(kind, path="driver")

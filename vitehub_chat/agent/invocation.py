@@ -50,9 +50,19 @@ class AgentInvocation:
         )
 
     async def finish(self, result: RunResult, /) -> None:
-        """Tell the capabilities what came of it, the last one first."""
+        """Tell every capability what came of it, the last one first.
+
+        Raises:
+            Exception: What the first of them raised, once all were told.
+        """
+        first: Exception | None = None
         for capability in reversed(self._capabilities):
-            await capability.finish(self._context, result)
+            try:
+                await capability.finish(self._context, result)
+            except Exception as error:  # noqa: BLE001 - raised below; the others have to be told
+                first = first or error
+        if first is not None:
+            raise first
 
 
 async def invoke(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Coroutine, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 import attrs
@@ -15,10 +15,11 @@ from vitehub_chat.agent.capability import TriggerContext
 from vitehub_chat.agent.driver import Driver
 from vitehub_chat.agent.invocation import AgentInvocation, invoke
 from vitehub_chat.agent.replay import replay_result
+from vitehub_chat.conversation import events
 from vitehub_chat.conversation.control import TurnControl
 from vitehub_chat.conversation.driving import InvokeRequest, Sink
 from vitehub_chat.conversation.engine import Caller, TurnEngine
-from vitehub_chat.errors import ConfigError
+from vitehub_chat.errors import ConfigError, InputError
 from vitehub_chat.model.clock import Clock, SystemClock
 from vitehub_chat.model.events import AgentEvent, RunStarted
 from vitehub_chat.model.ids import new_id
@@ -51,7 +52,7 @@ class AgentRuntime:
         self._turns: AgentState = open_agent_state(
             "memory:", clock=self._clock, max_ended_entries=MAX_ENDED_ENTRIES
         )
-        self._running: set[asyncio.Task[RunResult]] = set()
+        self._running: dict[asyncio.Task[RunResult], TurnControl] = {}
 
     async def read(self, trigger: str, given: Mapping[str, Any]) -> TurnRequest:
         """Return the request that the input of a trigger means."""
@@ -67,14 +68,14 @@ class AgentRuntime:
         self, request: TurnRequest, control: TurnControl, sink: Sink
     ) -> asyncio.Task[RunResult]:
         """Start a turn as a task of its own, which nothing but `control` stops."""
-        return self._keep(self._run(request, control, sink))
+        return self._keep(self._run(request, control, sink), control)
 
     def start_directly(
         self, messages: Sequence[Message], control: TurnControl, sink: Sink
     ) -> asyncio.Task[RunResult]:
         """Start a call of the driver with these messages; nothing is stored or locked."""
         request = TurnRequest(messages=tuple(messages))
-        return self._keep(self._run_directly(request, control, sink))
+        return self._keep(self._run_directly(request, control, sink), control)
 
     async def open_state(self) -> AgentState | None:
         """Return the state, opened if it was given by URL, or None if there is none."""
@@ -84,7 +85,8 @@ class AgentRuntime:
         return self._state
 
     async def aclose(self) -> None:
-        """Stop background turns, then close driver and state."""
+        """Stop the turns and wait until they are recorded, then close driver and state."""
+        await self._stop_turns()
         if self._engine is not None:
             await self._engine.aclose()
         if self._driver is not None:
@@ -93,15 +95,29 @@ class AgentRuntime:
         if self._state is not None and self._owns_state:
             await self._state.aclose()
 
-    def _keep(self, run: Any) -> asyncio.Task[RunResult]:
-        task: asyncio.Task[RunResult] = asyncio.create_task(run)
-        self._running.add(task)
-        task.add_done_callback(self._running.discard)
+    async def _stop_turns(self) -> None:
+        """Stop the turns of this event loop, but not the one that asks for it."""
+        loop, asking = asyncio.get_running_loop(), asyncio.current_task()
+        mine = [t for t in tuple(self._running) if t.get_loop() is loop and t is not asking]
+        for task in mine:
+            self._running[task].stop("shutdown")
+        if mine:
+            await asyncio.wait(mine)
+
+    def _keep(
+        self, run: Coroutine[Any, Any, RunResult], control: TurnControl
+    ) -> asyncio.Task[RunResult]:
+        task = asyncio.create_task(run)
+        self._running[task] = control
+        task.add_done_callback(self._running.pop)
         return task
 
     async def _open(self) -> TurnEngine:
         state = await self.open_state()
         await self._turns.__aenter__()
+        if self._engine is None:
+            # Loading what logs takes long; the first warning of a turn must not stop the others.
+            await asyncio.to_thread(events.event_logger, events.LAYER)
         with self._lock:
             if self._engine is None:
                 self._engine = self._build_engine(state, self._agent.policy)
@@ -181,10 +197,12 @@ def read_prompt(prompt: str | Sequence[Any]) -> tuple[Message, ...]:
     """Return a prompt as messages: a text is one user message.
 
     Raises:
-        InputError: It is neither text nor a list of messages.
+        InputError: It is neither text nor a non-empty list of messages.
     """
     if isinstance(prompt, str):
         return (Message(None, "user", ({"type": "text", "text": prompt},)),)
+    if not (isinstance(prompt, list | tuple) and prompt):
+        raise InputError("must be text or a non-empty list of messages", path="messages")
     return read_messages(prompt)
 
 

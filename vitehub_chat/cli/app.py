@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, cast
+from typing import Any, NoReturn, cast
 
 import click
 
@@ -39,7 +39,9 @@ class Commands(click.Group):
         path = COMMANDS.get(cmd_name)
         return None if path is None else cast(click.Command, plugins.import_path(path))
 
-    def main(self, args: Sequence[str] | None = None, **_extra: Any) -> Any:
+    def main(  # type: ignore[override]  # the base says the same in two overloads
+        self, args: Sequence[str] | None = None, **_extra: Any
+    ) -> NoReturn:
         """Run and leave the process with the exit code."""
         sys.exit(self.run(sys.argv[1:] if args is None else args))
 
@@ -65,8 +67,10 @@ class Commands(click.Group):
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(package_name="vitehub-chat", prog_name=PROGRAM)
-def _group() -> None:
+@click.version_option(
+    package_name="vitehub-chat", prog_name=PROGRAM, message="%(prog)s %(version)s"
+)
+def cli() -> None:
     """Look at what an agent sees, run one turn, and read stored conversations.
 
     REF is a file (agent.py, agent.py:NAME, agent.toml, agent.json, agent.yaml) or module:attribute.
@@ -74,6 +78,3 @@ def _group() -> None:
     Exit codes: 0 done, 1 failed, 2 usage, 3 configuration, 4 not found, 5 busy or conflict,
     6 state unavailable, 7 missing extra.
     """
-
-
-cli = cast(Commands, _group)

@@ -65,9 +65,9 @@ def page_options(default: int, most: int) -> Callable[[Command], Command]:
         command = click.option("--cursor", help="Where a page before ended.")(command)
         limit = click.IntRange(1, most)
         about = f"How many at most, up to {most}."
-        return click.option(
-            "--limit", type=limit, default=default, show_default=True, help=about
-        )(command)
+        return click.option("--limit", type=limit, default=default, show_default=True, help=about)(
+            command
+        )
 
     return add
 
@@ -79,13 +79,18 @@ def check_page(cursor: str | None, *, everything: bool) -> None:
 
 
 def load(ref: str) -> Agent:
-    """Return the agent of a reference; one of a module may lie in the working directory."""
+    """Return the agent of a reference; a module may lie in the working directory.
+
+    What runs it is built, too, so that no event loop waits for the file system.
+    """
     from vitehub_chat.agent.loading import load_agent  # noqa: PLC0415 - keeps --help quick
 
     here = str(Path.cwd())
     if here not in sys.path:
         sys.path.append(here)
-    return load_agent(ref)
+    agent = load_agent(ref)
+    agent.runtime()
+    return agent
 
 
 def address_input(given: Mapping[str, Any], address: Address) -> dict[str, Any]:
@@ -107,6 +112,5 @@ def address_input(given: Mapping[str, Any], address: Address) -> dict[str, Any]:
 def prompt_input(prompt: str, address: Address) -> dict[str, Any]:
     """Return the input of a trigger for one text."""
     message = {"role": "user", "parts": [{"type": "text", "text": prompt}]}
-    if address.thread is None and address.session is None:
-        address = address._replace(thread=DEFAULT_THREAD)
-    return address_input({"messages": [message]}, address)
+    thread = DEFAULT_THREAD if address.thread is None else address.thread
+    return address_input({"messages": [message]}, address._replace(thread=thread))

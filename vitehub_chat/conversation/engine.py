@@ -295,7 +295,9 @@ class TurnEngine:
         try:
             result = await run.carry_out()
         except BaseException as error:
-            self._announce(grant, Ended(None, error))
+            # What is not recorded still waits, or was taken back: who waits for it looks itself.
+            if run.are_recorded:
+                self._announce(grant, Ended(None, error))
             raise
         else:
             self._announce(grant, Ended(result))

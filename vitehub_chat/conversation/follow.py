@@ -94,7 +94,7 @@ class Follower:
             while control.reason is None:
                 outcome = await settle(self._turns.outcome(ticket_id), control)
                 if outcome.state == "ended" and outcome.end is not None:
-                    return result_of(outcome.end)
+                    return _result_for(ticket_id, outcome.run_ticket_id, outcome.end)
                 if outcome.state in {"lost", "unknown"} or outcome.is_stalled:
                     return None
                 news = await self._next(seat, pause, None, control)
@@ -179,7 +179,12 @@ def _end_of(outcome: Outcome, ticket_id: str) -> RunResult:
         return RunResult(status="interrupted", finish_reason="interrupted")
     if outcome.end.status == "error":
         raise ChatError("the run of this message failed elsewhere", code="turn_failed")
-    result = result_of(outcome.end)
-    if outcome.run_ticket_id in {None, ticket_id}:
+    return _result_for(ticket_id, outcome.run_ticket_id, outcome.end)
+
+
+def _result_for(ticket_id: str, run_ticket_id: str | None, end: TurnEnd) -> RunResult:
+    """Return the end of a run to an entry of it; those that it ran along are coalesced."""
+    result = result_of(end)
+    if run_ticket_id in {None, ticket_id} or end.status == "error":
         return result
     return attrs.evolve(result, status="coalesced")

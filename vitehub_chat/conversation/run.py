@@ -56,7 +56,8 @@ class Run:
     """One granted run.
 
     `carry_out` records its messages, drives, records the answer and passes the lock on. What comes
-    next under the lock is then in `next`.
+    next under the lock is then in `next`. Until its messages `are_recorded` it may yet be another
+    run that answers them.
     """
 
     def __init__(
@@ -68,6 +69,7 @@ class Run:
         sink: Sink,
     ) -> None:
         self.next: Grant | None = None
+        self.are_recorded = False
         self._setting = setting
         self._grant = grant
         self._request = request
@@ -92,6 +94,7 @@ class Run:
             try:
                 request, draft, place, user_key = await self._understand()
                 recorded = await self._record(draft, place, user_key)
+                self.are_recorded = True
             except BaseException:
                 await self._give_back()
                 raise
@@ -102,7 +105,7 @@ class Run:
         request = self._request
         try:
             if request is None:
-                request = decode_request(entries[-1].payload)
+                request = self._request = decode_request(entries[-1].payload)
             others = [decode_request(entry.payload) for entry in entries[:-1]]
         except (ValueError, KeyError, TypeError) as error:
             raise StateError("a waiting message cannot be read", code="corrupt") from error

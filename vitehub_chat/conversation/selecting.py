@@ -201,8 +201,7 @@ def _select_array(draft: Draft, session: SessionRef | None) -> tuple[list[Messag
     if session is not None and draft.policy.sessions is not None:
         cut = cut_stored_session(
             array,
-            draft.policy.sessions,
-            draft.request.session,
+            cut,
             first_message_id=session.first_message_id,
             started_at=session.started_at,
             has_beginning=draft.policy.sessions.strategy != "manual" or session.began_by_new,
@@ -272,7 +271,7 @@ def _as_said(row: Row) -> Message:
     message = row.message
     if message.created_at is not None:
         return message
-    return attrs.evolve(message, created_at=row.recorded_at)
+    return Message(message.id, message.role, message.parts, message.metadata, row.recorded_at)
 
 
 def _first_time(messages: Iterable[Message]) -> datetime | None:

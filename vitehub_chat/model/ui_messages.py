@@ -8,7 +8,7 @@ from typing import Any
 
 from vitehub_chat.errors import InputError
 from vitehub_chat.model.clock import read_time
-from vitehub_chat.model.keys import check_id
+from vitehub_chat.model.keys import MAX_ID_LENGTH, check_id
 from vitehub_chat.model.messages import NO_METADATA, Message
 
 
@@ -36,8 +36,8 @@ def read_message(value: object, path: str = "message") -> Message:
 
 
 def _read(value: Any, where: int | str) -> Message:
-    # Long threads are read again with every turn, and asking whether something is a `Mapping` takes
-    # longer than the rest of this: plain dicts, the usual input, are told by their type.
+    # A long thread is read anew with every turn. Asking whether something is a `Mapping` takes
+    # longer than building a message, so the usual forms are told by their exact types.
     if type(value) is not dict:
         if isinstance(value, Message):
             _check(value.id, value.role, value.parts, value.metadata, where)
@@ -45,27 +45,37 @@ def _read(value: Any, where: int | str) -> Message:
         if not isinstance(value, Mapping):
             raise InputError("a message is a mapping", path=_path(where))
     message_id, role, parts = value.get("id"), value.get("role"), value.get("parts")
-    metadata = value.get("metadata")
-    _check(message_id, role, parts, metadata, where)
-    return Message(
-        message_id or None, role, tuple(parts), metadata or NO_METADATA, _time_of(value, metadata)
+    metadata, time = value.get("metadata"), value.get("createdAt")
+    is_usual = (
+        type(message_id) is str
+        and message_id.isascii()
+        and message_id.isprintable()
+        and len(message_id) <= MAX_ID_LENGTH
+        and type(role) is str
+        and type(parts) is list
+        and (metadata is None or type(metadata) is dict)
     )
+    if not is_usual:
+        _check(message_id, role, parts, metadata, where)
+    for part in parts:
+        if type(part) is not dict:
+            _check_parts(parts, where)
+            break
+    if time is None or (time := read_time(time)) is None:
+        time = _other_time(value, metadata)
+    return Message(message_id or None, role, tuple(parts), metadata or NO_METADATA, time)
 
 
 def _check(message_id: Any, role: Any, parts: Any, metadata: Any, where: int | str) -> None:
     if not isinstance(role, str):
         raise InputError("needs to be text", path=f"{_path(where)}.role")
-    if type(parts) is not list and not isinstance(parts, list | tuple):
+    if not isinstance(parts, list | tuple):
         raise InputError("needs to be a list", path=f"{_path(where)}.parts")
-    for part in parts:
-        if type(part) is not dict:
-            _check_parts(parts, where)
-            break
-    if metadata is not None and type(metadata) is not dict and not isinstance(metadata, Mapping):
+    _check_parts(parts, where)
+    if metadata is not None and not isinstance(metadata, Mapping):
         raise InputError("needs to be a mapping", path=f"{_path(where)}.metadata")
     if isinstance(message_id, str):
-        if not (message_id.isascii() and message_id.isprintable() and len(message_id) <= 512):
-            check_id(message_id, f"{_path(where)}.id")
+        check_id(message_id, f"{_path(where)}.id")
     elif message_id is not None:
         raise InputError("needs to be text", path=f"{_path(where)}.id")
 
@@ -80,12 +90,15 @@ def _path(where: int | str) -> str:
     return f"messages[{where}]" if isinstance(where, int) else where
 
 
-def _time_of(value: Mapping[str, Any], metadata: Mapping[str, Any] | None) -> datetime | None:
-    for key in ("createdAt", "created_at"):
-        if (found := value.get(key)) is not None and (time := read_time(found)) is not None:
-            return time
+def _other_time(value: Mapping[str, Any], metadata: Mapping[str, Any] | None) -> datetime | None:
+    """Return the first readable time besides that of `createdAt`."""
+    times = [value.get("created_at")]
     if metadata:
-        for key in ("createdAt", "created_at", "updatedAt", "updated_at"):
-            if (found := metadata.get(key)) is not None and (time := read_time(found)) is not None:
-                return time
+        times += [metadata.get(key) for key in _METADATA_TIMES]
+    for found in times:
+        if found is not None and (time := read_time(found)) is not None:
+            return time
     return None
+
+
+_METADATA_TIMES = ("createdAt", "created_at", "updatedAt", "updated_at")

@@ -39,11 +39,13 @@ class SessionCut:
     Attributes:
         members: Indices of its messages, in order, the current one last.
         cut: Why the others are not in it, by index.
+        by_ids: Indices that ids alone put in it, silence aside; None where the call begins it.
         has_gap: Whether silence cut off a beginning.
     """
 
     members: Sequence[int]
     cut: dict[int, SelectionReason]
+    by_ids: Sequence[int] | None = None
     has_gap: bool = False
 
 
@@ -85,40 +87,38 @@ def cut_session(array: Array, policy: SessionPolicy | None, choice: SessionChoic
         begins = array.places[-1] if array.new_from is None else array.new_from
         return _from_place(array, begins)
     members, cut = _partition(array, policy, choice)
-    if policy.strategy == "manual" or policy.idle_timeout is None:
-        return SessionCut(members=members, cut=cut)
-    begin = _after_newest_gap(array.messages, members, policy.idle_timeout)
-    cut.update(dict.fromkeys(members[:begin], "before_session"))
-    return SessionCut(members=members[begin:], cut=cut, has_gap=begin > 0)
+    begin = 0
+    if policy.strategy != "manual" and policy.idle_timeout is not None:
+        begin = _after_newest_gap(array.messages, members, policy.idle_timeout)
+        cut.update(dict.fromkeys(members[:begin], "before_session"))
+    return SessionCut(members=members[begin:], cut=cut, by_ids=members, has_gap=begin > 0)
 
 
 def cut_stored_session(
     array: Array,
-    policy: SessionPolicy,
-    choice: SessionChoice,
+    cut: SessionCut,
     *,
     first_message_id: str | None,
     started_at: datetime,
     has_beginning: bool,
 ) -> SessionCut:
-    """Return the part of an array that is in a stored session.
+    """Return the part of an array that is in a stored session, from what `cut_session` returned.
 
     That is the partition by ids, then what comes from the session's first message on, found by its
     id, else what is not dated before its time. Without `has_beginning` the partition alone.
     """
-    if choice.action == "new" or array.new_from is not None:
-        return cut_session(array, policy, choice)
-    members, cut = _partition(array, policy, choice)
-    if not has_beginning:
-        return SessionCut(members=members, cut=cut)
-    ids = [array.messages[index].id for index in members]
-    if first_message_id is not None and first_message_id in ids:
-        begin = ids.index(first_message_id)
-    else:
-        begin = _first_not_before(array.messages, members, started_at)
-    begin = min(begin, len(members) - 1)
-    cut.update(dict.fromkeys(members[:begin], "before_session"))
-    return SessionCut(members=members[begin:], cut=cut)
+    members = cut.by_ids
+    if members is None:
+        return cut
+    begin = 0
+    if has_beginning:
+        begin = _find_beginning(array.messages, members, first_message_id, started_at)
+    reasons = dict(cut.cut)
+    cut_by_silence = len(members) - len(cut.members)
+    for index in members[begin:cut_by_silence]:
+        del reasons[index]
+    reasons.update(dict.fromkeys(members[:begin], "before_session"))
+    return SessionCut(members=members[begin:], cut=reasons, by_ids=members)
 
 
 def name_session(
@@ -158,14 +158,15 @@ def _from_place(array: Array, begins: int) -> SessionCut:
 def _partition(
     array: Array, policy: SessionPolicy, choice: SessionChoice
 ) -> tuple[Sequence[int], dict[int, SelectionReason]]:
-    messages, places, key = array.messages, array.places, policy.metadata_key
+    messages, places, coalesced = array.messages, array.places, array.coalesced
     wanted = wanted_id(choice, messages[-1], policy)
     if wanted is None and policy.strategy == "idle-timeout":
         return places, {}
+    key = policy.metadata_key
     members: list[int] = []
     cut: dict[int, SelectionReason] = {}
     for index in places:
-        if own_id(messages[index].metadata, key) == wanted or index in array.coalesced:
+        if own_id(messages[index].metadata, key) == wanted or index in coalesced:
             members.append(index)
         else:
             cut[index] = "other_session"
@@ -190,6 +191,21 @@ def _after_newest_gap(
             return begin
         later, begin = time, position
     return 0
+
+
+def _find_beginning(
+    messages: Sequence[Message],
+    members: Sequence[int],
+    first_message_id: str | None,
+    started_at: datetime,
+) -> int:
+    """Return the position of a stored session's first message; the current one is in any case."""
+    last = len(members) - 1
+    if first_message_id is not None:
+        for position, index in enumerate(members):
+            if messages[index].id == first_message_id:
+                return position
+    return min(_first_not_before(messages, members, started_at), last)
 
 
 def _first_not_before(messages: Sequence[Message], members: Sequence[int], time: datetime) -> int:

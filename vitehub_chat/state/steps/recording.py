@@ -128,6 +128,7 @@ def interrupt_dead(tx: Transaction, conversation_key: int, now: int) -> None:
 def _insert(
     tx: Transaction, session: SessionRecord, row: NewRow, writing: Writing
 ) -> tuple[SessionRecord, RowRecord]:
+    created = row.message.created_at
     turn_no = session.turn_count + (row.message.role == "user")
     blank = RowRecord(
         conversation_key=session.conversation_key,
@@ -137,7 +138,7 @@ def _insert(
         message_id=row.message.id or "",
         role=row.message.role,
         status=row.status,
-        created_at=None,
+        created_at=None if created is None else to_epoch_us(created),
         recorded_at=writing.now,
         turn_no=turn_no,
         turn_id=None,
@@ -148,11 +149,7 @@ def _insert(
         extra=None,
         expires_at=writing.expires_at,
     )
-    created = row.message.created_at
-    record = attrs.evolve(
-        _record_of(blank, row, writing),
-        created_at=None if created is None else to_epoch_us(created),
-    )
+    record = _record_of(blank, row, writing)
     tx.rows.insert(record)
     said_at = writing.now if record.created_at is None else min(record.created_at, writing.now)
     moved = attrs.evolve(

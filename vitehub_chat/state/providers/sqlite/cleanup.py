@@ -40,11 +40,12 @@ class Cleanup:
 
     def _remove(self, connection: sqlite3.Connection, now: int) -> bool:
         values = {"now": now, "limit": SLICE}
+        if not self._statements.fetch_existing("meta.holds_expired", values)[0]:
+            return False
         connection.execute("BEGIN IMMEDIATE")
         rows = self._statements.delete("rows.purge", values)
         entries = self._statements.delete("entries.purge", values)
         connection.execute("COMMIT")
-        if rows or entries:
-            # As a script, because `execute` goes one step only, and each step frees one page.
-            connection.executescript(f"PRAGMA incremental_vacuum({SLICE})")
+        # As a script, because `execute` goes one step only, and each step frees one page.
+        connection.executescript(f"PRAGMA incremental_vacuum({SLICE})")
         return SLICE in {rows, entries}

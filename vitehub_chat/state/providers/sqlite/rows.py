@@ -46,7 +46,7 @@ class SqliteRows:
 
     def exists(self, query: RowQuery, /) -> bool:
         """Tell whether any row matches."""
-        return self._sql.exists(_name_of(query), _bounds_of(query))
+        return self._sql.exists(_name_of(query), {**_bounds_of(query), "limit": 1})
 
     def pending(self, conversation_key: int, /) -> Sequence[RowRecord]:
         """Return the rows of status `pending`, by number."""

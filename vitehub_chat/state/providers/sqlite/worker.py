@@ -67,8 +67,9 @@ class Worker:
             self._queue.put(job)
             if self._thread is None:
                 # As a daemon, or a state that is left open would hang the exit of the process.
-                self._thread = threading.Thread(target=self._work, name=self._name, daemon=True)
-                self._thread.start()
+                thread = threading.Thread(target=self._work, name=self._name, daemon=True)
+                thread.start()
+                self._thread = thread
 
     def pause(self) -> None:
         """Wait for the jobs that run; nothing runs from now until `resume`."""

@@ -13,3 +13,11 @@ INSERT INTO {prefix}schema (version, at, checksum) VALUES (:version, :at, :check
 -- name: secret
 -- The random bytes of this store.
 SELECT secret FROM {prefix}meta WHERE id = 1
+
+-- name: holds_expired
+-- Tell whether there is anything to clean up.
+SELECT
+    EXISTS (SELECT 1 FROM {prefix}rows WHERE expires_at <= :now)
+    OR EXISTS (
+        SELECT 1 FROM {prefix}entries WHERE keep_until <= :now AND state IN ('ended', 'lost')
+    )

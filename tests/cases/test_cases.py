@@ -1,0 +1,49 @@
+"""Every case of the folder of cases, and what the runner makes of other folders."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.cases.kinds import DATA, KINDS, Case, read_folder
+
+
+async def test_case(case: Case, state: str | None, tmp_path: Path) -> None:
+    url = f"file:{tmp_path}/state.db" if state == "file:" else state
+    await KINDS[case.kind].run(case, url)
+
+
+def test_all_cases_of_selection_are_run() -> None:
+    cases = read_folder(DATA).cases
+    assert len([case for case in cases if case.kind == "selection"]) == 64
+
+
+def test_only_what_needs_a_missing_feature_is_left_out() -> None:
+    assert read_folder(DATA).left_out == (
+        "flush.json: all 7, the kind 'flush' cannot be run yet",
+        "formatting.json: all 23, the kind 'formatting' cannot be run yet",
+        "history.json: G11, needs delete",
+        "history.json: G12, needs truncate",
+        "history.json: G13, needs truncate",
+        "history.json: G14, needs turns",
+        "history.json: G15, needs truncate",
+        "prune.json: all 24, the kind 'prune' cannot be run yet",
+        "rolling.json: all 24, the kind 'rolling' cannot be run yet",
+        "tokens.json: all 7, the kind 'tokens' cannot be run yet",
+    )
+
+
+@pytest.mark.parametrize("name", ["weather.json", "Selection.json", "1.json"])
+def test_a_file_of_an_unknown_kind_is_an_error(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_text('{"cases": []}', encoding="utf-8")
+    with pytest.raises(pytest.UsageError, match=name):
+        read_folder(tmp_path)
+
+
+@pytest.mark.parametrize("names", [[], ["prune.json"]])
+def test_a_folder_without_a_case_to_run_is_an_error(tmp_path: Path, names: list[str]) -> None:
+    for name in names:
+        (tmp_path / name).write_text('{"cases": []}', encoding="utf-8")
+    with pytest.raises(pytest.UsageError, match=tmp_path.name):
+        read_folder(tmp_path)

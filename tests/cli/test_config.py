@@ -1,0 +1,137 @@
+"""What a definition means."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.helpers import ECHO, Invoke, document, failure
+from vitehub_chat import chat, plugins
+from vitehub_chat.cli.settings import policy_values
+from vitehub_chat.config.chat_model import ChatModel
+from vitehub_chat.config.lowering import inner_models
+from vitehub_chat.config.option_model import OptionModel
+from vitehub_chat.config.schema import agent_json_schema
+from vitehub_chat.state.opening import open_agent_state
+
+REFUSED = {"context", "memory", "transcripts.prune", "concurrency.debounce_ms"}
+"""Options that this release checks and refuses, so that they have no value."""
+
+
+def origins(found: dict[str, Any]) -> dict[str, tuple[Any, str]]:
+    return {each["path"]: (each["value"], each["origin"]) for each in found["settings"]}
+
+
+def paths(model: type[OptionModel], prefix: str = "") -> set[str]:
+    inner = inner_models(model)
+    found: set[str] = set()
+    for name in model.model_fields:
+        path = f"{prefix}{name}"
+        if path in REFUSED:
+            continue
+        found |= paths(inner[name], f"{path}.") if name in inner else {path}
+    return found
+
+
+def test_every_option_has_a_value() -> None:
+    strategies = ("queue", "parallel")
+    shown: set[str] = set()
+    for strategy in strategies:
+        policy = chat(
+            concurrency=strategy,  # type: ignore[arg-type]  # one of the strategies
+            sessions=True,
+            trigger_history={"source": "thread", "max_messages": 1},
+        ).policy
+        shown |= set(policy_values(policy))
+    assert shown - {"trigger_history", "sessions"} == paths(ChatModel)
+
+
+def test_values_come_from_the_definition_or_are_defaults(support: str, invoke: Invoke) -> None:
+    found = origins(document(invoke("config", "check", support, "--json")))
+    assert found["chat.trigger_history.max_messages"] == (4, "definition")
+    assert found["chat.trigger_history.max_age_ms"] == (None, "default")
+    assert found["chat.concurrency.strategy"] == ("serial", "default")
+    assert found["chat.dedupe_ttl_ms"] == (600_000, "default")
+    assert found["state.url"] == ("file:state.db", "definition")
+    assert found["state.durability"] == ("full", "default")
+
+
+def test_a_default_that_was_written_down_is_of_the_definition(folder: Path, invoke: Invoke) -> None:
+    (folder / "support.toml").write_text(f'{ECHO}concurrency = "serial"\n')
+    found = origins(document(invoke("config", "check", "support.toml", "--json")))
+    assert found["chat.concurrency.strategy"] == ("serial", "definition")
+
+
+def test_the_environment_comes_before_the_definition(
+    support: str, invoke: Invoke, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("VITEHUB_AGENT_STATE_URL", "memory:other")
+    found = origins(document(invoke("config", "check", support, "--json")))
+    assert found["state.url"] == ("memory:other", "environment")
+
+
+def test_no_secret_is_shown(support: str, invoke: Invoke, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("VITEHUB_AGENT_STATE_URL", "fake://me:s3cret@host/db?authToken=s3cret")
+    monkeypatch.setenv("VITEHUB_AGENT_STATE_AUTH_TOKEN", "s3cret")
+    result = invoke("config", "check", support, "--json")
+    assert (result.exit_code, failure(result)["code"]) == (3, "config_error")
+    assert "s3cret" not in result.output
+    with plugins.state_providers.using(fake=lambda _url, **_options: open_agent_state("memory:")):
+        for form in ([], ["--json"]):
+            result = invoke("config", "check", support, *form)
+            assert (result.exit_code, "s3cret" in result.output) == (0, False)
+        found = origins(document(result))
+    assert found["state.auth_token"] == ("***", "environment")
+    assert found["state.url"] == ("fake://***@host/db?authToken=***", "environment")
+
+
+def test_options_of_a_driver_are_not_shown(folder: Path, invoke: Invoke) -> None:
+    definition = {"name": "a", "driver": {"use": "echo", "reply": "s3cret"}}
+    (folder / "a.json").write_text(json.dumps(definition))
+    found = origins(document(invoke("config", "check", "a.json", "--json")))
+    assert found["driver.reply"] == ("(given)", "definition")
+
+
+def test_an_option_without_effect_is_told(folder: Path, invoke: Invoke) -> None:
+    (folder / "support.toml").write_text(
+        f'{ECHO}sessions = {{ strategy = "manual", idleTimeoutMs = 5 }}\n'
+    )
+    found = document(invoke("config", "check", "support.toml", "--json"))
+    assert found["warnings"] == ["sessions.idle_timeout_ms has no effect beside strategy='manual'"]
+    result = invoke("config", "check", "support.toml")
+    assert result.stderr == f"warning: {found['warnings'][0]}\n"
+
+
+@pytest.mark.parametrize(
+    ("line", "path"),
+    [
+        ("historyy = 3", "capabilities[0].historyy"),
+        ("context = true", "capabilities[0].context"),
+        ('concurrency = "debounce"', "capabilities[0].concurrency.strategy"),
+    ],
+)
+def test_a_wrong_definition_exits_with_3(
+    folder: Path, invoke: Invoke, line: str, path: str
+) -> None:
+    (folder / "support.toml").write_text(f"{ECHO}{line}\n")
+    result = invoke("config", "check", "support.toml", "--json")
+    assert (result.exit_code, failure(result)["path"]) == (3, path)
+
+
+def test_a_transcript_without_a_state_exits_with_3(folder: Path, invoke: Invoke) -> None:
+    (folder / "support.toml").write_text(ECHO.replace('state = "file:state.db"', ""))
+    result = invoke("config", "check", "support.toml", "--json")
+    assert (result.exit_code, failure(result)["path"]) == (3, "trigger_history.source")
+
+
+def test_nothing_is_opened(support: str, invoke: Invoke, folder: Path) -> None:
+    invoke("config", "check", support)
+    assert [path.name for path in folder.iterdir()] == ["support.toml"]
+
+
+def test_the_schema_is_that_of_definitions(invoke: Invoke) -> None:
+    assert document(invoke("config", "schema")) == agent_json_schema()
+    assert document(invoke("config", "schema", "--json")) == agent_json_schema()

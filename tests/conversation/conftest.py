@@ -1,0 +1,73 @@
+"""Scenes: a store in memory or in a file, with one agent, two agents, or two processes."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.conversation.scene import Scene
+from tests.conversation.station import LocalSite, RemoteSite, Station, StationProcess
+from vitehub_chat import open_agent_state
+from vitehub_chat.state.stepped import SteppedAgentState
+from vitehub_chat.testing.clock import FakeClock
+
+SetScene = Callable[..., Awaitable[Scene]]
+
+
+@pytest.fixture(scope="session")
+def processes() -> Iterator[list[StationProcess]]:
+    """Give two processes with a station each, for all tests of a worker."""
+    started: list[StationProcess] = []
+    yield started
+    for process in started:
+        process.close()
+
+
+@pytest.fixture
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """Give the URL of a store of this test alone, in a file unless it asks for memory."""
+    kind = getattr(request, "param", "file")
+    return f"memory:{tmp_path}" if kind == "memory" else f"file:{tmp_path}/state.db"
+
+
+@pytest.fixture(params=["one-memory", "one-file", "two-memory", "two-processes"])
+async def set_scene(
+    request: pytest.FixtureRequest, tmp_path: Path, processes: list[StationProcess]
+) -> AsyncIterator[SetScene]:
+    """Give a function that sets a scene for the options of a `chat()`."""
+    number, kind = request.param.split("-")
+    url = f"memory:{tmp_path}" if kind == "memory" else f"file:{tmp_path}/state.db"
+    clock = FakeClock()
+    async with AsyncExitStack() as stack:
+
+        async def remote(options: Mapping[str, Any], process: StationProcess) -> RemoteSite:
+            site = RemoteSite(process)
+            await site.ask("open", url=url, options=options)
+            stack.push_async_callback(site.ask, "close")
+            return site
+
+        async def local(options: Mapping[str, Any]) -> LocalSite:
+            station = Station(options, clock)
+            await station.open(url)
+            stack.push_async_callback(station.close)
+            return LocalSite(station)
+
+        async def set_up(strategy: object, **options: Any) -> Scene:
+            given = {"concurrency": strategy, **options}
+            state = await stack.enter_async_context(open_agent_state(url, clock=clock))
+            assert isinstance(state, SteppedAgentState)
+            if kind == "processes":
+                while len(processes) < 2:
+                    processes.append(StationProcess())
+                first, second = await asyncio.gather(*(remote(given, p) for p in processes))
+                return Scene(first, second, state, clock)
+            one = await local(given)
+            other = one if number == "one" else await local(given)
+            return Scene(one, other, state, clock)
+
+        yield set_up

@@ -1,0 +1,148 @@
+"""Prepare: what the next call of an agent's driver would see, and why."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Mapping
+from typing import Any, BinaryIO, NoReturn
+
+import attrs
+import click
+
+from vitehub_chat.agent.agent import Agent
+from vitehub_chat.agent.triggers import prepare_agent_trigger
+from vitehub_chat.cli.options import (
+    Address,
+    address_input,
+    address_options,
+    json_option,
+    load,
+    prompt_input,
+)
+from vitehub_chat.cli.printer import MAX_SHOWN, Printer, printing
+from vitehub_chat.cli.reasons import REASONS
+from vitehub_chat.cli.run import TRIGGER
+from vitehub_chat.cli.text import safe_line
+from vitehub_chat.cli.unread import Unread, find_unread
+from vitehub_chat.cli.views import entry_to_json, message_lines, prepared_to_json
+from vitehub_chat.errors import InputError
+from vitehub_chat.model.results import PreparedInvocation, SelectionEntry
+
+NEXT_MESSAGE = "(the next message)"
+"""Stands for the current message where none is given."""
+
+_HEADERS = ("seq", "role", "id", "kept", "reason", "why")
+
+
+@click.command()
+@click.argument("ref")
+@click.option(
+    "--input", "source", type=click.File("rb"), help="A file with the input as JSON; - is stdin."
+)
+@click.option("--prompt", metavar="TEXT", help="The current message, in place of an input.")
+@address_options
+@json_option
+def prepare(
+    *,
+    ref: str,
+    source: BinaryIO | None,
+    prompt: str | None,
+    tenant: str | None,
+    channel: str | None,
+    thread: str | None,
+    session: str | None,
+    as_json: bool,
+) -> None:
+    """Print what the next call would see, and why each other message is not there.
+
+    A dry run: nothing is stored, and no model is called. The input is that of the trigger
+    chat.message; the other options replace what it says about its conversation.
+    """
+    if source is not None and prompt is not None:
+        raise click.UsageError("--input and --prompt exclude each other")
+    address = Address(tenant, channel, thread, session)
+    if source is None:
+        given = prompt_input(NEXT_MESSAGE if prompt is None else prompt, address)
+    else:
+        given = address_input(_read_input(source.read()), address)
+    with printing(as_json=as_json) as printer:
+        agent = load(ref)
+        prepared, unread = asyncio.run(_prepare(agent, given))
+        if as_json:
+            printer.document(_document(prepared, unread))
+        else:
+            _print(printer, agent, prepared, unread)
+
+
+async def _prepare(agent: Agent, given: Mapping[str, Any]) -> tuple[PreparedInvocation, Unread]:
+    async with agent:
+        prepared = await prepare_agent_trigger(agent, TRIGGER, given)
+        request = await agent.runtime().read(TRIGGER, given)
+        return prepared, await find_unread(agent, request, prepared)
+
+
+def _read_input(content: bytes) -> dict[str, Any]:
+    try:
+        given = json.loads(content.decode("utf-8-sig"), parse_constant=_refuse_constant)
+    except (ValueError, RecursionError) as error:
+        line = getattr(error, "lineno", None)
+        where = "" if line is None else f", line {line}"
+        raise InputError(f"is not JSON{where}", path="--input") from None
+    if not isinstance(given, dict):
+        raise InputError("must be a JSON object: the input of chat.message", path="--input")
+    run = given.get("run")
+    if run is not None and not isinstance(run, dict):
+        raise InputError("must be a mapping", path="run")
+    return given
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(name)
+
+
+def _document(prepared: PreparedInvocation, unread: Unread) -> dict[str, Any]:
+    document = prepared_to_json(prepared)
+    document["selection"] = [
+        {**entry_to_json(entry), "why": REASONS[entry.reason]} for entry in prepared.selection
+    ]
+    document["unread"] = [
+        {**entry_to_json(entry), "why": REASONS[entry.reason]} for entry in unread.entries
+    ]
+    if unread.below_seq is not None:
+        document["unread_below_seq"] = unread.below_seq
+    return document
+
+
+def _print(printer: Printer, agent: Agent, prepared: PreparedInvocation, unread: Unread) -> None:
+    printer.line(f"agent    {safe_line(agent.name)}")
+    if prepared.session_id is not None:
+        printer.line(f"session  {safe_line(prepared.session_id)}")
+    printer.line()
+    if unread.below_seq is not None:
+        printer.line(f"Stored rows below seq {unread.below_seq} are not listed.")
+    entries = (*unread.entries, *prepared.selection)
+    printer.table(_HEADERS, [_cells(entry) for entry in entries])
+    count = len(prepared.messages)
+    printer.line()
+    printer.line(f"The driver gets {count} {'message' if count == 1 else 'messages'}:")
+    for number, message in enumerate(prepared.messages, 1):
+        printer.line()
+        printer.line(safe_line(f"{number}. {message.role}  {message.id or ''}").rstrip())
+        for line in message_lines(message, MAX_SHOWN if printer.shortens else None):
+            printer.line(line)
+    if prepared.context_budget is not None:
+        budget = attrs.asdict(prepared.context_budget)
+        printer.line()
+        printer.line("budget   {used} of {limit} {unit} ({used_pct} %)".format(**budget))
+
+
+def _cells(entry: SelectionEntry) -> tuple[str, ...]:
+    return (
+        "-" if entry.seq is None else str(entry.seq),
+        entry.role,
+        entry.message_id or "-",
+        "yes" if entry.kept else "no",
+        entry.reason,
+        REASONS[entry.reason],
+    )

@@ -1,0 +1,1 @@
+"""Pure formatting: neutral messages become the request fields that one provider accepts."""

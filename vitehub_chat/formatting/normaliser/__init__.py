@@ -1,0 +1,1 @@
+"""The normaliser: one module per step, and `pipeline` for their order."""
