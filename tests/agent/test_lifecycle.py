@@ -149,7 +149,7 @@ message = {{"role": "user", "parts": [{{"type": "text", "text": "hi"}}]}}
 given = {{"messages": [message], "run": {{"threadId": "t"}}}}
 print(asyncio.run(run_agent_trigger(agent, "chat.message", given)).text)
 """
-    done = subprocess.run(
+    done = subprocess.run(  # noqa: S603 - our own interpreter
         [sys.executable, "-c", program],
         cwd=tmp_path,
         capture_output=True,
@@ -169,7 +169,7 @@ async def test_a_direct_call_takes_a_text() -> None:
 
 async def test_a_direct_call_takes_messages_as_they_are() -> None:
     driver = Recorder()
-    messages = [
+    messages: list[dict[str, Any] | Message] = [
         say("a", "x"),
         Message("y", "assistant", ({"type": "text", "text": "b"},)),
         say("c", "z"),

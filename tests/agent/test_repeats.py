@@ -19,7 +19,7 @@ from tests.agent.support import (
     say,
     turn,
 )
-from vitehub_chat import stream_agent_trigger
+from vitehub_chat import prepare_agent_trigger, stream_agent_trigger
 from vitehub_chat.errors import ChatBusyError, InputError
 from vitehub_chat.state.contract import AgentState
 from vitehub_chat.testing.clock import FakeClock
@@ -204,6 +204,23 @@ async def test_after_the_ttl_an_id_runs_again_and_its_row_is_replaced_in_place(
     ]
 
 
+async def test_an_id_that_runs_again_sees_the_same_as_a_dry_run(
+    state: AgentState, clock: FakeClock
+) -> None:
+    driver = Recorder()
+    window = {"source": "transcript", "max_messages": 4}
+    async with agent_of(driver, state, dedupe_ttl_ms=40, trigger_history=window) as agent:
+        for name in ("m1", "m2"):
+            await run(agent, turn(say(name, name)))
+        clock.advance(milliseconds=40)
+        given = turn(say("m1 again", "m1"))
+        prepared = await prepare_agent_trigger(agent, "chat.message", given)
+        await run(agent, given)
+    expected = ["answer 1", "m2", "answer 2", "m1 again"]
+    assert [message.text for message in prepared.messages] == expected
+    assert driver.texts[-1] == expected
+
+
 async def test_a_claim_lasts_at_least_until_its_turn_ends(
     state: AgentState, clock: FakeClock
 ) -> None:
@@ -301,7 +318,8 @@ async def test_an_assistant_message_replaces_its_row(url: str) -> None:
         page = await agent.conversation("t").history()
     ids = [row.message.id for row in page.items]
     assert ids.count(answer_id) == 1
-    assert [part["toolCallId"] for part in page.items[1].message.parts] == ["c1", "c2"]  # type: ignore[index]
+    parts_now = page.items[1].message.to_json()["parts"]
+    assert [part["toolCallId"] for part in parts_now] == ["c1", "c2"]
 
 
 async def test_an_ended_error_never_runs_again(any_url: str | None) -> None:

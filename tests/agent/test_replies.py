@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.agent.support import Failing, agent_of, prepare, run, say, turn
-from vitehub_chat import stream_agent_trigger
+from vitehub_chat import AgentStream, stream_agent_trigger
 from vitehub_chat.conversation.replies import APOLOGY
 from vitehub_chat.errors import ChatBusyError, ConfigError
 from vitehub_chat.model.events import RunFailed
@@ -40,14 +40,18 @@ def fail() -> str:
     raise ValueError
 
 
+async def listen(stream: AgentStream, events: list[Any]) -> None:
+    while True:
+        events.append(await anext(stream))
+
+
 async def shown_of(error: Exception, *, timeout_ms: int | None = None, **options: Any) -> list[Any]:
     agent = agent_of(Failing(error), **options)
     given = turn(say("hi"), timeout_ms=timeout_ms)
     stream = stream_agent_trigger(agent, "chat.message", given, output="events")
     events: list[Any] = []
     with pytest.raises(type(error)):
-        async for event in stream:
-            events.append(event)
+        await listen(stream, events)
     return [event.text for event in events if isinstance(event, RunFailed)]
 
 

@@ -76,9 +76,7 @@ async def test_an_empty_answer_is_complete_and_no_message(any_url: str | None) -
 async def test_a_stopped_turn_is_interrupted(any_url: str | None) -> None:
     driver = Gate("so far")
     async with agent_of(driver, any_url) as agent:
-        stream = stream_agent_trigger(
-            agent, "chat.message", turn(say("hi", "m1")), output="events"
-        )
+        stream = stream_agent_trigger(agent, "chat.message", turn(say("hi", "m1")), output="events")
         events: list[Any] = [await anext(stream)]
         await driver.reached.wait()
         stream.stop()
@@ -93,7 +91,7 @@ async def test_a_stopped_turn_is_interrupted(any_url: str | None) -> None:
 @pytest.mark.parametrize("where", ["option", "call"])
 async def test_a_timeout_interrupts(any_url: str | None, where: str) -> None:
     options = {"timeout_ms": 20} if where == "option" else {"timeout_ms": 60_000}
-    fields = {} if where == "option" else {"timeoutMs": 20}
+    fields: dict[str, Any] = {} if where == "option" else {"timeoutMs": 20}
     async with agent_of(Gate("so far"), any_url, **options) as agent:
         result = await run(agent, turn(say("hi", "m1"), **fields))
     assert (result.status, result.finish_reason) == ("interrupted", "timeout")
@@ -143,9 +141,7 @@ async def test_shutdown_interrupts_a_turn_whose_caller_waits(any_url: str | None
     assert (await task).status == "interrupted"
 
 
-async def test_shutdown_ends_the_waiting_of_messages(
-    any_url: str | None, waiting: Waiting
-) -> None:
+async def test_shutdown_ends_the_waiting_of_messages(any_url: str | None, waiting: Waiting) -> None:
     driver = Gate("so far")
     agent = agent_of(driver, any_url)
     tasks = await start(agent, driver, "a", "b", waiting=waiting)

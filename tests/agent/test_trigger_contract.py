@@ -203,7 +203,8 @@ async def test_t18_a_stream_of_events_has_events() -> None:
     stream = stream_agent_trigger(
         agent_of("echo"), "chat.message", turn(say("hi")), output="events"
     )
-    assert isinstance([event async for event in stream][0], RunStarted)
+    assert isinstance(await anext(stream), RunStarted)
+    await stream.result()
 
 
 async def test_t19_annotations_of_the_caller_stay_but_for_ours() -> None:

@@ -66,11 +66,14 @@ def test_without_the_extra_the_install_line_is_printed() -> None:
     assert 'pip install "vitehub-chat[cli]"' in done.stderr
 
 
-@pytest.mark.parametrize("arguments", [["nope"], ["run"], ["history", "--limit", "0"]])
+@pytest.mark.parametrize(
+    "arguments", [[], ["config"], ["nope"], ["run"], ["history", "--limit", "0"]]
+)
 def test_wrong_usage_exits_with_2(invoke: Invoke, arguments: list[str]) -> None:
     result = invoke(*arguments)
     assert (result.exit_code, result.stdout) == (2, "")
-    assert result.stderr.startswith("error: ")
+    error, hint = result.stderr.splitlines()
+    assert (error[:7], hint[:10]) == ("error: ", "hint: see ")
 
 
 def test_wrong_usage_is_json_for_programs(invoke: Invoke) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import signal
 import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -46,17 +48,22 @@ def slow(folder: Path) -> str:
     return "slow.py"
 
 
-def start(*arguments: str) -> subprocess.Popen[str]:
+@contextmanager
+def started(*arguments: str) -> Iterator[subprocess.Popen[str]]:
     """Start a turn and wait until its driver works."""
-    process = subprocess.Popen(  # noqa: S603  our own command
+    with subprocess.Popen(  # noqa: S603  our own command
         [COMMAND, "run", *arguments],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-    )
-    assert process.stderr is not None
-    assert process.stderr.readline() == "started\n"
-    return process
+    ) as process:
+        try:
+            assert process.stderr is not None
+            line = process.stderr.readline()
+            assert line == "started\n", line + process.stderr.read()
+            yield process
+        finally:
+            process.kill()
 
 
 def interrupt(process: subprocess.Popen[str]) -> tuple[int, str, str]:
@@ -129,23 +136,25 @@ def test_a_failing_driver_exits_with_1_and_keeps_its_secrets(
 
 
 def test_ctrl_c_records_what_was_said_as_interrupted(slow: str, invoke: Invoke) -> None:
-    code, out, err = interrupt(start(slow, "--prompt", "hi", "--stream"))
+    with started(slow, "--prompt", "hi", "--stream") as turn:
+        code, out, err = interrupt(turn)
     assert (code, out) == (1, "so far \\x1b[1m\n")
-    assert err == "interrupted: what was said so far is recorded\n"
+    assert err == "status: interrupted\n"
     page = document(invoke("history", slow, "--json"))
     assert texts_of(page) == ["hi", "so far \x1b[1m"]
     assert [item["status"] for item in page["items"]] == ["complete", "interrupted"]
 
 
 def test_ctrl_c_gives_programs_a_result(slow: str) -> None:
-    code, out, err = interrupt(start(slow, "--prompt", "hi", "--json"))
+    with started(slow, "--prompt", "hi", "--json") as turn:
+        code, out, err = interrupt(turn)
     result = json.loads(out)
     assert (code, err) == (1, "")
     assert (result["status"], result["text"]) == ("interrupted", "so far \x1b[1m")
 
 
 def test_a_busy_conversation_exits_with_5(slow: str, invoke: Invoke) -> None:
-    running = start(slow, "--prompt", "hi")
-    result = invoke("run", slow, "--prompt", "and me", "--json")
-    interrupt(running)
+    with started(slow, "--prompt", "hi") as turn:
+        result = invoke("run", slow, "--prompt", "and me", "--json")
+        interrupt(turn)
     assert (result.exit_code, failure(result)["code"]) == (5, "chat_busy")

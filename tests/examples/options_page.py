@@ -60,8 +60,8 @@ Python `None`) means that an option is not given. Times end in `_ms` and are in 
 error names the path of the option, such as `trigger_history.max_messages`.
 
 Options marked *later* are checked, but refused in this release when they are switched on; so is the
-concurrency strategy `debounce`. Those marked *channels* only matter to channels, those marked *servers* to states
-on a server or with a search index; both follow.
+concurrency strategy `debounce`. Those marked *channels* only matter to channels, and those marked
+*servers* only to states on a server or with a search index; both follow.
 """
 
 SECTIONS: tuple[tuple[str, str, type[OptionModel]], ...] = (

@@ -97,6 +97,19 @@ def test_every_relative_link_leads_somewhere(path: Path) -> None:
     assert [file for file in files if file and not (path.parent / file).exists()] == []
 
 
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
+def test_every_anchor_is_a_heading(path: Path) -> None:
+    targets = [target.partition("#") for target in LINK.findall(path.read_text(encoding="utf-8"))]
+    anchors = [(file, anchor) for file, _, anchor in targets if anchor and "://" not in file]
+    assert [each for each in anchors if each[1] not in headings(path.parent / each[0])] == []
+
+
+def headings(path: Path) -> set[str]:
+    """Return the anchors that GitHub gives to the headings of a page."""
+    found = re.findall(r"^#+ (.+)$", path.read_text(encoding="utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in found}
+
+
 @pytest.mark.parametrize("name", ["run-command", "test-command"])
 def test_the_readme_has_a_command_below_each_marker(name: str) -> None:
     text = (ROOT / "README.md").read_text(encoding="utf-8")

@@ -66,7 +66,11 @@ class Commands(click.Group):
         return failure.exit_code
 
 
-@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(
+    cls=Commands,
+    no_args_is_help=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
 @click.version_option(
     package_name="vitehub-chat", prog_name=PROGRAM, message="%(prog)s %(version)s"
 )

@@ -16,7 +16,7 @@ from vitehub_chat.config.schema import agent_json_schema
 from vitehub_chat.errors import ConfigError, ConfigOverrideWarning
 
 
-@click.group()
+@click.group(no_args_is_help=False)
 def config() -> None:
     """Check definitions, and describe them to editors."""
 

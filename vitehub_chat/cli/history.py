@@ -9,6 +9,7 @@ import attrs
 import click
 
 from vitehub_chat.cli.options import (
+    DEFAULT_THREAD,
     Address,
     address_options,
     check_page,
@@ -29,7 +30,7 @@ Direction = Literal["older", "newer"]
 
 @click.command()
 @source_options
-@address_options
+@address_options(f"[default: {DEFAULT_THREAD}]")
 @page_options(50, MAX_PAGE)
 @click.option(
     "--direction",

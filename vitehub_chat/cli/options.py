@@ -37,16 +37,20 @@ class Address(NamedTuple):
         return ConversationKey(self.tenant, agent, self.channel, thread)
 
 
-def address_options(command: Command) -> Command:
-    """Add the options that name a conversation."""
-    for name, about in (
-        ("session", "The id of a session."),
-        ("thread", f"The thread.  [default: {DEFAULT_THREAD}]"),
-        ("channel", "The channel.  [default: none]"),
-        ("tenant", "The tenant.  [default: none]"),
-    ):
-        command = click.option(f"--{name}", help=about)(command)
-    return command
+def address_options(thread: str) -> Callable[[Command], Command]:
+    """Return what adds the options that name a conversation; `thread` tells its default."""
+
+    def add(command: Command) -> Command:
+        for name, about in (
+            ("session", "The id of a session."),
+            ("thread", f"The thread.  {thread}"),
+            ("channel", "The channel."),
+            ("tenant", "The tenant."),
+        ):
+            command = click.option(f"--{name}", help=about)(command)
+        return command
+
+    return add
 
 
 def source_options(command: Command) -> Command:

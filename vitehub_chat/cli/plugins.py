@@ -33,7 +33,7 @@ class Examined(NamedTuple):
     problem: str | None = None
 
 
-@click.group()
+@click.group(no_args_is_help=False)
 def plugins() -> None:
     """Look at capabilities, state providers, drivers and channels."""
 

@@ -13,6 +13,7 @@ import click
 from vitehub_chat.agent.agent import Agent
 from vitehub_chat.agent.triggers import prepare_agent_trigger
 from vitehub_chat.cli.options import (
+    DEFAULT_THREAD,
     Address,
     address_input,
     address_options,
@@ -41,7 +42,7 @@ _HEADERS = ("seq", "role", "id", "kept", "reason", "why")
     "--input", "source", type=click.File("rb"), help="A file with the input as JSON; - is stdin."
 )
 @click.option("--prompt", metavar="TEXT", help="The current message, in place of an input.")
-@address_options
+@address_options(f"[default: what the input says; without one {DEFAULT_THREAD}]")
 @json_option
 def prepare(
     *,

@@ -16,7 +16,14 @@ from vitehub_chat.agent.agent import Agent
 from vitehub_chat.agent.stream import AgentStream
 from vitehub_chat.agent.triggers import stream_agent_trigger
 from vitehub_chat.cli import failures
-from vitehub_chat.cli.options import Address, address_options, json_option, load, prompt_input
+from vitehub_chat.cli.options import (
+    DEFAULT_THREAD,
+    Address,
+    address_options,
+    json_option,
+    load,
+    prompt_input,
+)
 from vitehub_chat.cli.printer import Printer, printing
 from vitehub_chat.cli.text import json_line, safe_line, safe_text
 from vitehub_chat.cli.views import result_to_json
@@ -40,7 +47,7 @@ _EXIT_CODES: Mapping[RunStatus, int] = {
 @click.command()
 @click.argument("ref")
 @click.option("--prompt", required=True, metavar="TEXT", help="What to say.")
-@address_options
+@address_options(f"[default: {DEFAULT_THREAD}]")
 @click.option("--stream", is_flag=True, help="Print the answer while it grows; NDJSON with --json.")
 @json_option
 def run(
@@ -129,7 +136,5 @@ def _print(printer: Printer, result: RunResult, *, was_streamed: bool) -> None:
             printer.document(document)
         return
     printer.line("" if was_streamed else safe_text(result.text))
-    if result.status == "interrupted":
-        printer.note("interrupted: what was said so far is recorded")
-    elif result.status != "complete":
+    if result.status != "complete":
         printer.note(f"status: {result.status}{f' ({result.reason})' if result.reason else ''}")

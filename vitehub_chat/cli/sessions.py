@@ -29,7 +29,7 @@ _HEADERS = ("last message", "messages", "channel", "thread", "session", "title")
 
 @click.command()
 @source_options
-@address_options
+@address_options("[default: all]")
 @page_options(20, MAX_SESSIONS)
 @json_option
 def sessions(

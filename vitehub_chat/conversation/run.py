@@ -234,15 +234,14 @@ class Run:
         ids: events.Ids,
         started_at: datetime,
     ) -> RunResult:
-        if self._control.reason == LOCK_LOST or isinstance(error, StateConflictError):
-            events.lock_lost(**ids)
-            lost = StateConflictError("the lock of this turn was lost", code=LOCK_LOST)
-            await self._tell_failed(lost, request)
-            raise lost from error
         status, finish_reason = self._status(error)
         if status != "complete":
             self._answer.close_calls()
-        finished = await self._finish(prepared, status, finish_reason)
+        try:
+            finished = await self._finish(prepared, status, finish_reason)
+        except Exception as failure:
+            await self._tell_unrecorded(failure, request, ids)
+            raise failure from error
         self.next = finished.next
         result = self._result(prepared, status, finish_reason)
         took = self._setting.clock.now() - started_at
@@ -277,6 +276,8 @@ class Run:
     async def _finish(
         self, prepared: PreparedInvocation, status: RowStatus, finish_reason: str | None
     ) -> Finished:
+        if self._control.reason == LOCK_LOST:
+            raise StateConflictError("the lock of this turn was lost", code=LOCK_LOST)
         setting = self._setting
         message = self._answer.message()
         end = TurnEnd(
@@ -311,6 +312,16 @@ class Run:
             events.turn_failed(error, code=error.code, turn_id=self._grant.ticket_id)
             return
         self.next = taken_back.next
+
+    async def _tell_unrecorded(
+        self, failure: Exception, request: TurnRequest, ids: events.Ids
+    ) -> None:
+        """Tell that the end of the turn is not recorded, as when another one has its lock."""
+        if error_code(failure) == LOCK_LOST:
+            events.lock_lost(**ids)
+        else:
+            events.turn_failed(failure, code=error_code(failure), **ids)
+        await self._tell_failed(failure, request)
 
     async def _tell_failed(self, error: BaseException, request: TurnRequest) -> None:
         policy = self._setting.policy

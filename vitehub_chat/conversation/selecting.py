@@ -122,7 +122,9 @@ def window_request(draft: Draft) -> WindowRequest | None:
     if draft.window is None or not draft.reads_transcript:
         return None
     return WindowRequest(
-        limit=draft.window.max_messages - 1, whole_conversation=draft.policy.sessions is None
+        limit=draft.window.max_messages - 1,
+        besides=frozenset(message.id for message in draft.to_record if message.id is not None),
+        whole_conversation=draft.policy.sessions is None,
     )
 
 

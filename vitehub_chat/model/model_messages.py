@@ -51,10 +51,12 @@ def read_parts(parts: Sequence[Part]) -> tuple[ModelPart, ...]:
     """Return the parts that a driver gets, in order; parts that are values already stay."""
     found: list[ModelPart] = []
     for index, part in enumerate(parts):
-        if type(part) is dict or isinstance(part, Mapping):  # most are dicts, which is told faster
-            found.extend(_read_part(part, index))
-        else:
+        if not (type(part) is dict or isinstance(part, Mapping)):  # the first is told faster
             found.append(part)
+        elif part.get("type") != "text":
+            found.extend(_read_part(part, index))
+        elif isinstance(text := part.get("text"), str):
+            found.append(TextPart(text, f"text-{index}"))
     return tuple(found)
 
 
@@ -99,10 +101,7 @@ def _read_part(part: Mapping[str, Any], index: int) -> Iterator[ModelPart]:
     kind = part.get("type")
     if not isinstance(kind, str):
         return
-    if kind == "text":
-        if isinstance(text := part.get("text"), str):
-            yield TextPart(text, f"text-{index}")
-    elif kind == "data" or kind.startswith("data-"):
+    if kind == "data" or kind.startswith("data-"):
         if "data" in part:
             yield DataPart(kind, part["data"], _text(part, "id"))
     elif kind in {"audio", "file", "image"}:

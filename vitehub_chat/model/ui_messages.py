@@ -92,12 +92,12 @@ def _path(where: int | str) -> str:
 
 def _other_time(value: Mapping[str, Any], metadata: Mapping[str, Any] | None) -> datetime | None:
     """Return the first readable time besides that of `createdAt`."""
-    times = [value.get("created_at")]
+    if (found := value.get("created_at")) is not None and (time := read_time(found)) is not None:
+        return time
     if metadata:
-        times += [metadata.get(key) for key in _METADATA_TIMES]
-    for found in times:
-        if found is not None and (time := read_time(found)) is not None:
-            return time
+        for key in _METADATA_TIMES:
+            if (found := metadata.get(key)) is not None and (time := read_time(found)) is not None:
+                return time
     return None
 
 

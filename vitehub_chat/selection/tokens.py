@@ -71,15 +71,15 @@ def _counter_of_estimator(estimator: Estimator, path: str) -> TokenCounter:
         raise ConfigError(problem, path=path)
     own_message = own_tools = None
     if isinstance(estimator, MessageEstimator):
-        own_message = _checked(estimator.count_message, path)
+        own_message = _Checked(estimator.count_message, path)
     if isinstance(estimator, ToolsEstimator):
-        own_tools = _checked(estimator.count_tools, path)
+        own_tools = _Checked(estimator.count_tools, path)
     return TokenCounter(
         name=estimator.name,
         version=estimator.version,
         unit=estimator.unit,
         message_overhead=getattr(estimator, "message_overhead", 0),
-        measure=_checked(estimator.count_text, path),
+        measure=_Checked(estimator.count_text, path),
         own_message=own_message,
         own_tools=own_tools,
     )
@@ -90,20 +90,17 @@ def _counter_of_callable(count: Callable[[str], int], path: str) -> TokenCounter
     version = getattr(count, "version", None)
     return TokenCounter(
         name=name,
-        version=version if isinstance(version, str) else None,
+        version=version if isinstance(version, str) else "",
         unit="tokens",
-        measure=_checked(count, path),
+        measure=_Checked(count, path),
     )
-
-
-def _checked(count: Callable[[Any], int], path: str) -> Callable[[Any], int]:
-    """Return what counts, with a check of each size: foreign code may return anything."""
-    return _Checked(count, path)
 
 
 @attrs.frozen
 class _Checked:
-    count: Callable[[Any], int]
+    """Foreign code that counts, with a check of each size that it returns."""
+
+    count: Callable[[Any], object]
     path: str
 
     def __call__(self, counted: Any) -> int:

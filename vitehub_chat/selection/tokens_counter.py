@@ -25,13 +25,13 @@ class TokenCounter:
 
     Attributes:
         name: The name of the estimator.
-        version: Changes whenever it counts anything differently; None where that is unknown.
+        version: Changes whenever it counts anything differently; empty where unknown.
         unit: What it counts.
         message_overhead: What each message costs on top of its content, unless told otherwise.
     """
 
     name: str
-    version: str | None
+    version: str
     unit: SizeUnit
     message_overhead: int = 0
     _measure: Callable[[str], int]
@@ -87,7 +87,7 @@ class TokenCounter:
         self, message: Message, /, *, runes_per_token: float = RUNES_PER_TOKEN
     ) -> CountKey | None:
         """Return under what the size of the content may be kept, or None without a version."""
-        if self.version is None:
+        if not self.version:
             return None
         parts = [part_to_json(part) for part in message.parts]
         rate = runes_per_token if self.unit == "runes" else None

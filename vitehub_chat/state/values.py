@@ -227,12 +227,12 @@ class WindowRequest:
 
     Attributes:
         limit: How many shown rows at most, at least 0.
-        before_seq: Only rows below this number, or None.
+        besides: Ids of the messages that the call brings itself; their rows are left out.
         whole_conversation: All rows of the conversation, not only those of the session.
     """
 
     limit: int
-    before_seq: int | None = None
+    besides: frozenset[str] = frozenset()
     whole_conversation: bool = False
 
 

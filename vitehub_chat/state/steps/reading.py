@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 
 import attrs
 
@@ -11,7 +11,7 @@ from vitehub_chat.model.keys import ConversationKey, encode_key
 from vitehub_chat.model.rows import HistoryPage, Row
 from vitehub_chat.state.codec import decode_row
 from vitehub_chat.state.cursors import decode_cursor, encode_cursor
-from vitehub_chat.state.records import ConversationRecord, RowRecord, SessionRecord
+from vitehub_chat.state.records import ConversationRecord, RowRecord
 from vitehub_chat.state.steps.granting import live_lock
 from vitehub_chat.state.tables import RowQuery, Transaction
 from vitehub_chat.state.values import (
@@ -25,24 +25,21 @@ from vitehub_chat.state.values import (
 
 def read_window(
     tx: Transaction,
-    session: SessionRecord | None,
-    window: WindowRequest | None,
+    conversation_key: int,
+    session_key: int,
+    window: WindowRequest,
     now: int,
-    besides: Collection[str] = (),
 ) -> WindowRows:
     """Return the newest rows of a session that are shown, and those between them that are not."""
-    if session is None or window is None or session.key == 0:
-        return WindowRows()
     query = RowQuery(
-        conversation_key=session.conversation_key,
-        session_key=None if window.whole_conversation else session.key,
-        below=window.before_seq,
+        conversation_key=conversation_key,
+        session_key=None if window.whole_conversation else session_key,
         is_shown=True,
         order="descending",
-        limit=window.limit + len(besides),
+        limit=window.limit + len(window.besides),
         now=now,
     )
-    shown = [row for row in tx.rows.select(query) if row.message_id not in besides]
+    shown = [row for row in tx.rows.select(query) if row.message_id not in window.besides]
     shown = shown[: window.limit]
     is_full = len(shown) == window.limit
     between = attrs.evolve(
@@ -51,7 +48,7 @@ def read_window(
         above=shown[-1].seq if is_full and shown else None,
         limit=max(window.limit, 1),
     )
-    hidden = [row for row in tx.rows.select(between) if row.message_id not in besides]
+    hidden = [row for row in tx.rows.select(between) if row.message_id not in window.besides]
     readable = _decode_readable(tx, reversed_rows(shown), now)
     left_out = _decode_readable(tx, reversed_rows(hidden), now)
     # The answer of a turn that runs beside this one is not said yet.
@@ -112,13 +109,18 @@ def window_of(
     now: int,
 ) -> WindowRows:
     """Carry out `TranscriptStore.window`."""
-    if session is not None:
-        return read_window(tx, tx.sessions.get(session.key), window, now)
+    if session is not None and not window.whole_conversation:
+        record = tx.sessions.get(session.key)
+        if record is None:
+            return WindowRows()
+        return read_window(tx, record.conversation_key, record.key, window, now)
     conversation = tx.conversations.get(key.encode())
     if conversation is None:
         return WindowRows()
     unnamed = tx.sessions.of_conversation(conversation.key, None)
-    return read_window(tx, unnamed, window, now)
+    if unnamed is None and not window.whole_conversation:
+        return WindowRows()
+    return read_window(tx, conversation.key, 0 if unnamed is None else unnamed.key, window, now)
 
 
 def read_page(tx: Transaction, key: ConversationKey, request: PageRequest, now: int) -> HistoryPage:

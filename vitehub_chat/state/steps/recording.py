@@ -16,7 +16,7 @@ from vitehub_chat.state.steps.granting import live_lock
 from vitehub_chat.state.steps.reading import read_window
 from vitehub_chat.state.steps.resolving import ref_of, resolve_session, store_session
 from vitehub_chat.state.tables import Transaction
-from vitehub_chat.state.values import NewRow, Recorded, SessionRequest, WindowRequest
+from vitehub_chat.state.values import NewRow, Recorded, SessionRequest, WindowRequest, WindowRows
 
 
 @attrs.frozen(kw_only=True)
@@ -64,22 +64,22 @@ def append_rows(
     window: WindowRequest | None,
     writing: Writing,
 ) -> Recorded:
-    """Store rows in the session that they belong to, and read the rows before them."""
+    """Store rows in the session that they belong to, and read the rows beside them."""
     session, is_new = resolve_session(tx, request, writing.now)
     if is_new:
         conversation = tx.conversations.ensure(request.conversation.encode())
         session = store_session(tx, session, conversation)
     interrupt_dead(tx, session.conversation_key, writing.now)
     session, records = write_rows(tx, session, rows, writing)
-    read = (
-        None
-        if window is None
-        else attrs.evolve(window, before_seq=min((r.seq for r in records), default=None))
-    )
+    read = WindowRows()
+    if window is not None:
+        own = window.besides | {record.message_id for record in records}
+        wanted = attrs.evolve(window, besides=own)
+        read = read_window(tx, session.conversation_key, session.key, wanted, writing.now)
     return Recorded(
         rows=tuple(decode_row(record) for record in records),
         session=ref_of(session, is_new=is_new),
-        window=read_window(tx, session, read, writing.now, {r.message_id for r in records}),
+        window=read,
     )
 
 

@@ -1,0 +1,54 @@
+"""Properties of keys and ids."""
+
+from __future__ import annotations
+
+import unicodedata
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from vitehub_chat.errors import InputError
+from vitehub_chat.model.keys import (
+    MAX_ID_LENGTH,
+    ConversationKey,
+    check_id,
+    decode_key,
+    encode_key,
+)
+
+# Characters that a careless encoding would mix up come often.
+PARTS = st.none() | st.text(st.sampled_from("-:0123 %_") | st.characters(), max_size=6)
+LISTS = st.lists(PARTS, max_size=5)
+
+
+@given(LISTS)
+def test_decoding_gives_the_parts_that_were_encoded(parts: list[str | None]) -> None:
+    assert decode_key(encode_key(*parts)) == parts
+
+
+@given(LISTS, LISTS)
+def test_different_parts_have_different_texts(
+    one: list[str | None], other: list[str | None]
+) -> None:
+    assert (encode_key(*one) == encode_key(*other)) is (one == other)
+
+
+@given(PARTS, PARTS, PARTS, PARTS)
+def test_a_conversation_key_comes_back(
+    tenant: str | None, agent: str | None, channel: str | None, thread: str | None
+) -> None:
+    key = ConversationKey(tenant, agent, channel, thread)
+    assert ConversationKey.decode(key.encode()) == key
+    assert key.encode().startswith(key.encode_channel())
+
+
+@given(st.text(max_size=600))
+def test_an_id_is_taken_as_it_is_or_refused(value: str) -> None:
+    is_clean = all(unicodedata.category(character) not in {"Cc", "Cs"} for character in value)
+    if is_clean and len(value) <= MAX_ID_LENGTH:
+        assert check_id(value, "id") == value
+        return
+    with pytest.raises(InputError) as caught:
+        check_id(value, "id")
+    assert caught.value.path == "id"
