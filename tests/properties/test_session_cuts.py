@@ -106,8 +106,7 @@ def test_a_stored_session_is_a_suffix_of_the_partition(
     def stored(*, has_beginning: bool) -> SessionCut:
         return cut_stored_session(
             array_of(array),
-            policy,
-            choice,
+            cut(array, policy, choice),
             first_message_id="b",
             started_at=START + timedelta(seconds=seconds),
             has_beginning=has_beginning,
@@ -124,7 +123,9 @@ def test_a_session_has_one_name_while_its_beginning_is_loaded(
 ) -> None:
     policy = SessionPolicy(strategy="idle-timeout", idle_timeout=timeout)
     begin = cut(tuple(array), policy, SessionChoice()).members[0]
-    loaded = [tuple(array[start:]) for start in range(begin + 1)]
+    # An undated message belongs to the one before it, which has to be loaded with it.
+    starts = [index for index in range(begin) if array[index].created_at is not None]
+    loaded = [tuple(array[start:]) for start in (*starts, begin)]
     cuts = [(array_of(each), cut(each, policy, SessionChoice())) for each in loaded]
     names = {name_session(each, found, policy, SessionChoice()) for each, found in cuts}
     assert names == {f"idle:{array[begin].id}"}

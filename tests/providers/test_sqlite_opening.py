@@ -56,6 +56,17 @@ async def test_a_new_file_is_made_for_its_owner_alone_in_a_new_folder(tmp_path: 
     assert [each.name for each in path.parent.iterdir()] == ["state.db"]
 
 
+async def test_a_relative_path_starts_where_the_state_was_opened_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    async with open_sqlite("file:state.db") as state:
+        await append(state, "m1")
+        monkeypatch.chdir("/")
+        assert await stored(state) == ["m1"]
+    assert (tmp_path / "state.db").is_file()
+
+
 async def test_the_mode_of_a_file_that_is_there_stays(tmp_path: Path) -> None:
     path = tmp_path / "state.db"
     path.touch(mode=0o640)

@@ -74,6 +74,17 @@ class SteppedAgentState(abc.ABC):
         await self._close()
 
     @abc.abstractmethod
+    async def drop(self) -> None:
+        """Delete the tables of this store and everything in them, then close it.
+
+        Opening it again makes new ones. Another object that has the same tables open fails from
+        then on. Tables of other prefixes stay as they are.
+
+        Raises:
+            StateClosedError: It is not open; nothing was deleted.
+        """
+
+    @abc.abstractmethod
     async def _open(self) -> None:
         """Open the store; no-op while it is open."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from typing import Final, TypeVar
+from typing import TypeVar
 from weakref import WeakValueDictionary
 
 from vitehub_chat.model.ids import new_id
@@ -49,7 +49,7 @@ class MemoryStore:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._journal = Journal()
-        self.tables: Final = MemoryTables(self._journal)
+        self.tables = MemoryTables(self._journal)
 
     def write(self, step: Callable[[MemoryTables], T], /) -> T:
         """Run a step; when it raises, everything it wrote is undone."""
@@ -61,6 +61,11 @@ class MemoryStore:
                 raise
             self._journal.commit()
             return answer
+
+    def drop(self) -> None:
+        """Begin anew with empty tables."""
+        with self._lock:
+            self.tables = MemoryTables(self._journal)
 
     def read(self, step: Callable[[MemoryTables], T], /) -> T:
         """Run a step that writes nothing; what it writes all the same is undone."""

@@ -89,6 +89,12 @@ class MemoryAgentState(SteppedAgentState):
         self._check_open()
         return self._store.read(step)
 
+    async def drop(self) -> None:
+        """Delete everything that states of this name stored, then close this one."""
+        self._check_open()
+        self._store.drop()
+        await self.aclose()
+
     async def _open(self) -> None:
         if self._is_open:
             return

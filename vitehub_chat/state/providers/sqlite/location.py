@@ -16,7 +16,10 @@ _MEMORY = ":memory:"
 
 @attrs.frozen
 class Location:
-    """Where a store is: a file, or the memory of the process when there is no path."""
+    """Where a store is: a file, or the memory of the process when there is no path.
+
+    Finding the working directory of a relative path is left to who may block.
+    """
 
     path: Path | None
 
@@ -46,7 +49,7 @@ def _place(path: str) -> Location:
         return Location(None)
     if not path or "\0" in path:
         raise _invalid("names no file", hint="write file:PATH")
-    return Location(Path(path).absolute())
+    return Location(Path(path))
 
 
 def _strip_host(rest: str, scheme: str) -> str:

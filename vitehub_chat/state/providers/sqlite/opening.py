@@ -23,9 +23,12 @@ from vitehub_chat.state.providers.sqlite.writer import Writer
 from vitehub_chat.state.sql.named import load_migrations, load_statements
 
 
-@attrs.frozen
+@attrs.define
 class Opening:
-    """Opens the connections of one store; blocks, so it is called by workers only."""
+    """Opens the connections of one store; blocks, so it is called by workers only.
+
+    A relative path is one of the working directory in which the store is opened first.
+    """
 
     location: Location
     options: StateOptions
@@ -39,6 +42,9 @@ class Opening:
             SchemaVersionError: The schema is newer; nothing was written.
         """
         path = self.location.path
+        if path is not None and not path.is_absolute():
+            path = path.absolute()
+            self.location = Location(path)
         if path is not None and not path.exists():
             if not self.options.migrate:
                 raise refuse_to_migrate()

@@ -71,6 +71,12 @@ class SqliteAgentState(SteppedAgentState):
         """Run a step that writes nothing on one consistent view."""
         return await _submit(self._engine().reader, step)
 
+    async def drop(self) -> None:
+        """Delete the tables of this prefix from the file, then close it; the file stays."""
+        engine = self._engine()
+        engine.writer.run_last(self._opening.drop_tables)
+        await self.aclose()
+
     async def _open(self) -> None:
         check_host(is_file=self._opening.location.path is not None)
         engine = self._engines.setdefault(os.getpid(), _Engine.of(self._opening))
