@@ -63,7 +63,7 @@ async def test_a_relative_path_starts_where_the_state_was_opened_first(
     async with open_sqlite("file:state.db") as state:
         await append(state, "m1")
         monkeypatch.chdir("/")
-        assert await stored(state) == ["m1"]
+        assert await stored(state) == [(1, "m1")]
     assert (tmp_path / "state.db").is_file()
 
 

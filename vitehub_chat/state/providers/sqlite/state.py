@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Callable
-from typing import Any, Final, TypeVar
+from typing import Any, Final, TypeVar, cast
 
 import attrs
 
@@ -16,6 +16,7 @@ from vitehub_chat.state.options import StateOptions
 from vitehub_chat.state.providers.sqlite.jobs import Job, new_job
 from vitehub_chat.state.providers.sqlite.location import Location, parse_location
 from vitehub_chat.state.providers.sqlite.opening import Opening
+from vitehub_chat.state.providers.sqlite.tables import SqliteTables
 from vitehub_chat.state.providers.sqlite.worker import Worker
 from vitehub_chat.state.stepped import SteppedAgentState
 from vitehub_chat.state.tables import Transaction
@@ -73,8 +74,7 @@ class SqliteAgentState(SteppedAgentState):
 
     async def drop(self) -> None:
         """Delete the tables of this prefix from the file, then close it; the file stays."""
-        engine = self._engine()
-        engine.writer.run_last(self._opening.drop_tables)
+        await self.run_write(lambda tables: cast(SqliteTables, tables).drop())
         await self.aclose()
 
     async def _open(self) -> None:

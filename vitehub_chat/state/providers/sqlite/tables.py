@@ -2,11 +2,24 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from vitehub_chat.state.providers.sqlite.entries import SqliteEntries
 from vitehub_chat.state.providers.sqlite.rows import SqliteRows
 from vitehub_chat.state.providers.sqlite.sessions import SqliteSessions
 from vitehub_chat.state.providers.sqlite.statements import Records, Statements
 from vitehub_chat.state.records import ConversationRecord, LockRecord, SummaryRecord
+
+_TABLES: Final = (
+    "locks",
+    "entries",
+    "conversations",
+    "sessions",
+    "rows",
+    "summaries",
+    "meta",
+    "schema",
+)
 
 _locks = Records(LockRecord)
 _conversations = Records(ConversationRecord)
@@ -32,6 +45,12 @@ class SqliteTables:
         if self._secret is None:
             self._secret = bytes(self._sql.fetch_existing("meta.secret", {})[0])
         return self._secret
+
+    def drop(self) -> None:
+        """Drop every table; nothing works afterwards."""
+        for name in _TABLES:
+            self._sql.execute(f"drop.{name}", {})
+        self._sql.has_deleted = True
 
 
 class SqliteLocks:
