@@ -149,7 +149,7 @@ message = {{"role": "user", "parts": [{{"type": "text", "text": "hi"}}]}}
 given = {{"messages": [message], "run": {{"threadId": "t"}}}}
 print(asyncio.run(run_agent_trigger(agent, "chat.message", given)).text)
 """
-    done = subprocess.run(  # noqa: S603 - our own interpreter
+    done = subprocess.run(
         [sys.executable, "-c", program],
         cwd=tmp_path,
         capture_output=True,

@@ -187,6 +187,25 @@ async def test_a_message_that_is_given_up_while_it_waits_leaves_nothing(
         assert (await run(agent, turn(say("b", "b")))).status == "complete"
 
 
+async def test_a_message_that_is_given_up_before_it_begins_leaves_nothing(
+    any_url: str | None,
+) -> None:
+    driver = Recorder()
+    async with agent_of(driver, any_url) as agent:
+        stream = stream_agent_trigger(agent, "chat.message", turn(say("hi", "m1")))
+        stream.stop()
+        assert (await stream.result()).status == "interrupted"
+        task = asyncio.create_task(run(agent, turn(say("hi", "m1"))))
+        await asyncio.sleep(0)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        if any_url is not None:
+            assert await rows(agent.conversation("t")) == []
+        assert driver.calls == []
+        assert (await run(agent, turn(say("hi", "m1")))).text == "answer 1"
+
+
 async def test_the_author_of_a_row_is_who_identity_names(url: str) -> None:
     async def name(context: Any) -> str:
         user: str = context["chat"]["user"]["id"]

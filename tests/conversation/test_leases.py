@@ -133,7 +133,6 @@ async def agent_of(state: AgentState, handler: Handler, **options: object) -> Ag
     agent = define_agent(
         name="station", driver=handler.__call__, capabilities=[chat(options)], state=state
     )
-    await agent.runtime()._open()
     await agent.runtime()._open_driver()
     return agent
 

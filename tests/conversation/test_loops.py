@@ -84,6 +84,10 @@ def test_callers_of_three_loops_are_all_answered_once(
     asyncio.run(agent.aclose())
 
 
+async def answer_one(agent: Agent) -> None:
+    await run_agent_trigger(agent, "chat.message", said("first", "t1"))
+
+
 async def check_nothing_is_left(agent: Agent) -> None:
     assert sum((await leftovers_of(agent)).values()) == 0
     runtime = agent.runtime()
@@ -102,6 +106,7 @@ async def check_nothing_is_left(agent: Agent) -> None:
 @pytest.mark.parametrize("strategy", ["drop", "reject"])
 def test_refused_callers_of_three_loops_leave_nothing_behind(strategy: str) -> None:
     agent, driver = agent_with(strategy)
+    asyncio.run(answer_one(agent))
     ready = threading.Barrier(LOOPS)
 
     async def serve_one(loop: int) -> Counter[str]:
@@ -121,7 +126,7 @@ def test_refused_callers_of_three_loops_leave_nothing_behind(strategy: str) -> N
         )
     refused = "dropped" if strategy == "drop" else "ChatBusyError"
     assert set(counts) == {"complete", refused}
-    assert counts["complete"] == len(driver.calls)
+    assert counts["complete"] + 1 == len(driver.calls)
     assert counts.total() == LOOPS * MESSAGES
     asyncio.run(check_nothing_is_left(agent))
     asyncio.run(agent.aclose())

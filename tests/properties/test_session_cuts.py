@@ -147,8 +147,8 @@ def test_usable_are_texts_and_integers(value: Any) -> None:
 
 
 @given(
-    st.fixed_dictionaries({}, optional={name: VALUES for name in ("k", *PLACES)}),
-    st.fixed_dictionaries({}, optional={name: VALUES for name in ("sessionId", "session_id")}),
+    st.fixed_dictionaries({}, optional=dict.fromkeys(("k", *PLACES), VALUES)),
+    st.fixed_dictionaries({}, optional=dict.fromkeys(("sessionId", "session_id"), VALUES)),
     st.fixed_dictionaries({}, optional={"id": VALUES}),
     NAMED,
 )

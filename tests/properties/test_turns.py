@@ -100,6 +100,7 @@ def agent_of(options: dict[str, Any], state: Any) -> Agent:
     return define_agent(name="a", driver="echo", capabilities=[chat(options)], state=state)
 
 
+@settings(max_examples=60)
 @given(OPTIONS, INPUTS)
 def test_both_spellings_prepare_the_same(options: dict[str, Any], given: dict[str, Any]) -> None:
     async def prepared(options: dict[str, Any], given: dict[str, Any]) -> PreparedInvocation:
@@ -110,7 +111,7 @@ def test_both_spellings_prepare_the_same(options: dict[str, Any], given: dict[st
     assert asyncio.run(prepared(in_camel_case(options), in_camel_case(given))) == snake
 
 
-@settings(max_examples=150)
+@settings(max_examples=60)
 @given(OPTIONS, STEPS)
 def test_a_dry_run_tells_what_the_turn_gets(
     options: dict[str, Any], steps: list[tuple[dict[str, Any], int]]

@@ -97,15 +97,11 @@ def test_no_window_begins_with_a_result_alone(array: Array, window: Window) -> N
 
 @given(ARRAYS)
 def test_repeats_become_one_message_and_the_current_stays_last(array: Array) -> None:
-    ids = [message.id for message in array]
-    current = len(ids) - 1
-    first = {id_: index for index, id_ in reversed(list(enumerate(ids))) if id_ is not None}
-    last = {id_: index for index, id_ in enumerate(ids) if id_ is not None}
-    expected = [
-        index if ids[index] is None else last[ids[index]]
-        for index in range(current)
-        if ids[index] is None or (first[ids[index]] == index and ids[index] != ids[current])
-    ]
+    current = len(array) - 1
+    # A message without an id is one of its own.
+    ids = [message.id or f"nameless {index}" for index, message in enumerate(array)]
+    last = {id_: index for index, id_ in enumerate(ids)}
+    expected = [last[id_] for id_ in dict.fromkeys(ids) if id_ != ids[current]]
     assert list(find_places(array)) == [*expected, current]
 
 

@@ -115,9 +115,6 @@ class AgentRuntime:
     async def _open(self) -> TurnEngine:
         state = await self.open_state()
         await self._turns.__aenter__()
-        if self._engine is None:
-            # Loading what logs takes long; the first warning of a turn must not stop the others.
-            await asyncio.to_thread(events.event_logger, events.LAYER)
         with self._lock:
             if self._engine is None:
                 self._engine = self._build_engine(state, self._agent.policy)
@@ -160,11 +157,13 @@ class AgentRuntime:
 
     async def _open_driver(self) -> Driver | None:
         if self._driver is None and self._agent.driver is not None:
-            # Importing a model runtime takes a second or two, which other turns must not wait for.
+            # Importing a model runtime takes a second or two, which other turns must not wait for,
+            # and what logs takes a part of one, so it is not left to the first warning of a turn.
             self._driver = await asyncio.to_thread(self._build_driver)
         return self._driver
 
     def _build_driver(self) -> Driver:
+        events.event_logger(events.LAYER)
         given: Any = self._agent.driver
         if callable(getattr(given, "stream", None)):
             return cast(Driver, given)

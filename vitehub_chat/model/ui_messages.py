@@ -48,7 +48,6 @@ def _read(value: Any, where: int | str) -> Message:
     metadata, time = value.get("metadata"), value.get("createdAt")
     is_usual = (
         type(message_id) is str
-        and message_id.isascii()
         and message_id.isprintable()
         and len(message_id) <= MAX_ID_LENGTH
         and type(role) is str

@@ -34,10 +34,12 @@ class TokenCounter:
     version: str
     unit: SizeUnit
     message_overhead: int = 0
-    _measure: Callable[[str], int]
-    _divisor: int = 1
-    _own_message: Callable[[Message], int] | None = None
-    _own_tools: Callable[[Sequence[DescribedTool]], int] | None = None
+    _measure: Callable[[str], int] = attrs.field(alias="measure")
+    _divisor: int = attrs.field(default=1, alias="divisor")
+    _own_message: Callable[[Message], int] | None = attrs.field(default=None, alias="own_message")
+    _own_tools: Callable[[Sequence[DescribedTool]], int] | None = attrs.field(
+        default=None, alias="own_tools"
+    )
 
     def count_text(self, text: str, /) -> int:
         """Return the size of a text."""

@@ -8,6 +8,7 @@ from itertools import count
 from typing import Any
 
 import attrs
+import pytest
 from hypothesis import given, settings
 
 from tests.unit.formatting.histories import MESSAGES, OPTIONS
@@ -26,6 +27,8 @@ from vitehub_chat.model.parts import ModelPart, TextPart
 ALL = list(PROFILES.values())
 
 
+@pytest.mark.slow
+@pytest.mark.timeout(300)
 @settings(max_examples=1000)
 @given(MESSAGES, OPTIONS)
 def test_every_profile_gives_what_its_provider_accepts(
@@ -38,7 +41,7 @@ def test_every_profile_gives_what_its_provider_accepts(
         assert (profile.name, complaints(profile, fields)) == (profile.name, [])
 
 
-@settings(max_examples=200)
+@settings(max_examples=100)
 @given(MESSAGES, OPTIONS)
 def test_every_profile_gives_what_the_official_types_describe(
     messages: list[Message], options: FormatOptions
@@ -49,7 +52,7 @@ def test_every_profile_gives_what_the_official_types_describe(
         assert (profile.name, refusals(profile, fields)) == (profile.name, [])
 
 
-@settings(max_examples=300)
+@settings(max_examples=150)
 @given(MESSAGES, OPTIONS)
 def test_normalising_twice_is_normalising_once(
     messages: list[Message], options: FormatOptions
@@ -60,7 +63,7 @@ def test_normalising_twice_is_normalising_once(
         assert normalise(once, profile, options) == once
 
 
-@settings(max_examples=200)
+@settings(max_examples=100)
 @given(MESSAGES, OPTIONS)
 def test_a_normalised_list_survives_json(messages: list[Message], options: FormatOptions) -> None:
     for profile in ALL:
@@ -70,7 +73,7 @@ def test_a_normalised_list_survives_json(messages: list[Message], options: Forma
         assert normalise(again, profile, options) == once
 
 
-@settings(max_examples=300)
+@settings(max_examples=150)
 @given(MESSAGES, OPTIONS)
 def test_no_visible_text_of_user_or_assistant_is_lost(
     messages: list[Message], options: FormatOptions
@@ -82,7 +85,7 @@ def test_no_visible_text_of_user_or_assistant_is_lost(
             assert lost(texts_of(turns, role), "\0".join(texts_of(once, role))) == []
 
 
-@settings(max_examples=200)
+@settings(max_examples=100)
 @given(MESSAGES, OPTIONS)
 def test_no_system_role_is_added(messages: list[Message], options: FormatOptions) -> None:
     before = sum(message.role == "system" for message in messages)

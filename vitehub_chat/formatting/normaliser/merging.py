@@ -52,7 +52,8 @@ def _merge_neighbours(turns: Sequence[Turn]) -> tuple[Turn, ...]:
             continue
         authors = {turn.author for turn in neighbours}
         parts = tuple(part for turn in neighbours for part in turn.parts)
-        merged.append(Turn(role, parts, authors.pop() if len(authors) == 1 else None))
+        author = authors.pop() if len(authors) == 1 else None
+        merged.append(attrs.evolve(neighbours[0], parts=parts, author=author))
     return tuple(merged)
 
 

@@ -12,15 +12,11 @@ from vitehub_chat.state.providers.sqlite.cleanup import Cleanup
 from vitehub_chat.state.providers.sqlite.connections import connect, create_file, prepare_file
 from vitehub_chat.state.providers.sqlite.location import Location
 from vitehub_chat.state.providers.sqlite.reader import Reader
-from vitehub_chat.state.providers.sqlite.schema import (
-    keep_forever,
-    migrate,
-    read_version,
-    refuse_to_migrate,
-)
+from vitehub_chat.state.providers.sqlite.schema import keep_forever, migrate
 from vitehub_chat.state.providers.sqlite.statements import Statements
 from vitehub_chat.state.providers.sqlite.writer import Writer
 from vitehub_chat.state.sql.named import load_migrations, load_statements
+from vitehub_chat.state.sql.versions import read_version, refuse_to_migrate
 
 
 @attrs.define

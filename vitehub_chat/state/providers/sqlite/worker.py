@@ -15,7 +15,8 @@ from typing import Final, Protocol
 from weakref import WeakSet
 
 from vitehub_chat.errors import StateClosedError
-from vitehub_chat.state.providers.sqlite.jobs import Job, deliver
+from vitehub_chat.state.jobs import deliver
+from vitehub_chat.state.providers.sqlite.jobs import Job
 
 
 class Handle(Protocol):

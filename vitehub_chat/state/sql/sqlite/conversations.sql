@@ -5,6 +5,7 @@ SELECT key, encoded, last_seq, generation FROM {prefix}conversations WHERE encod
 -- name: insert
 -- A new conversation.
 INSERT INTO {prefix}conversations (encoded, last_seq, generation) VALUES (:encoded, 0, 0)
+RETURNING key
 
 -- name: allocate
 -- Take some numbers and return the last of them.

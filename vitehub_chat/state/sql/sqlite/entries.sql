@@ -24,7 +24,7 @@ INSERT INTO {prefix}entries (
     :ticket_id, :lock_key, :conversation, :lane, :claim_id, :claim_key, :payload,
     :starts_session, :coalesces, :state, :owner, :attended_until, :expires_at, :claim_until,
     :keep_until, :run_ticket_id, :session_key, :end
-)
+) RETURNING position
 
 -- name: update
 -- Replace an entry; its ticket and its position stay.

@@ -37,7 +37,7 @@ INSERT INTO {prefix}sessions (
     :scope, :base, :session_id, :conversation_key, :conversation, :tenant, :agent, :user_key,
     :chat_id, :title, :first_message_id, :started_at, :last_message_at, :message_count,
     :turn_count, :generation, :began_by_new
-)
+) RETURNING key
 
 -- name: update
 -- Replace what may change of a session: not its place, nor what it is called there.

@@ -1,4 +1,4 @@
-"""The table of sessions, in SQLite."""
+"""The table of sessions, in SQL."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Final
 
 import attrs
 
-from vitehub_chat.state.providers.sqlite.statements import Records, Statements, Values
 from vitehub_chat.state.records import SessionRecord
+from vitehub_chat.state.sql.mapping import Records, Statements, Values
 from vitehub_chat.state.tables import SessionQuery
 
 _MIN: Final = -(2**63)
@@ -17,7 +17,7 @@ _MAX: Final = 2**63 - 1
 _records = Records(SessionRecord, facts=("began_by_new",))
 
 
-class SqliteSessions:
+class SqlSessions:
     """Sessions by number."""
 
     def __init__(self, statements: Statements) -> None:
@@ -44,12 +44,12 @@ class SqliteSessions:
 
     def insert(self, session: SessionRecord, /) -> SessionRecord:
         """Insert a session and return it with its number."""
-        cursor = self._sql.execute("sessions.insert", _records.values_of(session))
-        return attrs.evolve(session, key=cursor.lastrowid or 0)
+        (key,) = self._sql.fetch_existing("sessions.insert", _records.values_of(session))
+        return attrs.evolve(session, key=key)
 
     def update(self, session: SessionRecord, /) -> None:
         """Replace a session by its number; its conversation, base and id do not change."""
-        self._sql.execute("sessions.update", _records.values_of(session))
+        self._sql.change("sessions.update", _records.values_of(session))
 
     def list(self, query: SessionQuery, /) -> Sequence[SessionRecord]:
         """Return sessions, newest activity first, of equal activity the newest one first."""
@@ -64,12 +64,12 @@ class SqliteSessions:
             "after_key": after_key,
             "limit": query.limit,
         }
-        return _records.all(self._sql.execute(_list_of(query), values))
+        return _records.all(self._sql.fetch_all(_list_of(query), values))
 
     def all_of(self, conversation_key: int, /) -> Sequence[SessionRecord]:
         """Return every session whose rows a conversation has."""
         values = {"conversation_key": conversation_key}
-        return _records.all(self._sql.execute("sessions.all_of", values))
+        return _records.all(self._sql.fetch_all("sessions.all_of", values))
 
     def delete(self, key: int, /) -> None:
         """Delete a session."""

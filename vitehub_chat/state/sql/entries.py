@@ -1,4 +1,4 @@
-"""The table of accepted messages, in SQLite."""
+"""The table of accepted messages, in SQL."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from collections.abc import Sequence
 
 import attrs
 
-from vitehub_chat.state.providers.sqlite.statements import Records, Statements, Values
 from vitehub_chat.state.records import EntryRecord
+from vitehub_chat.state.sql.mapping import Records, Statements, Values
 
 _records = Records(EntryRecord, facts=("starts_session", "coalesces"))
 
 
-class SqliteEntries:
+class SqlEntries:
     """Accepted messages, by arrival."""
 
     def __init__(self, statements: Statements) -> None:
@@ -28,16 +28,16 @@ class SqliteEntries:
 
     def insert(self, entry: EntryRecord, /) -> EntryRecord:
         """Insert an entry behind all others and return it with its position."""
-        cursor = self._sql.execute("entries.insert", _records.values_of(entry))
-        return attrs.evolve(entry, position=cursor.lastrowid or 0)
+        (position,) = self._sql.fetch_existing("entries.insert", _records.values_of(entry))
+        return attrs.evolve(entry, position=position)
 
     def update(self, entry: EntryRecord, /) -> None:
         """Replace an entry by its ticket."""
-        self._sql.execute("entries.update", _records.values_of(entry))
+        self._sql.change("entries.update", _records.values_of(entry))
 
     def delete(self, ticket_id: str, /) -> None:
         """Delete an entry; no-op if there is none."""
-        self._sql.execute("entries.delete", {"ticket_id": ticket_id})
+        self._sql.change("entries.delete", {"ticket_id": ticket_id})
 
     def first_waiting(self, lock_key: str, /) -> EntryRecord | None:
         """Return the waiting entry that came first."""
@@ -63,7 +63,7 @@ class SqliteEntries:
 
     def purge(self, now: int, limit: int, /) -> int:
         """Delete at most `limit` ended or lost entries whose time to be kept is over."""
-        return self._sql.execute("entries.purge", {"now": now, "limit": limit}).rowcount
+        return self._sql.change("entries.purge", {"now": now, "limit": limit})
 
     def delete_conversation(self, conversation: str, session_key: int | None, /) -> int:
         """Delete the entries of a conversation with their claims, or those of one session."""
@@ -76,10 +76,10 @@ class SqliteEntries:
     def release_claims(self, claim_keys: Sequence[str], /) -> None:
         """Let ended entries forget these claims."""
         for claim_key in claim_keys:
-            self._sql.execute("entries.release_claim", {"claim_key": claim_key})
+            self._sql.change("entries.release_claim", {"claim_key": claim_key})
 
     def _one(self, name: str, values: Values) -> EntryRecord | None:
         return _records.one(self._sql.fetch(name, values))
 
     def _all(self, name: str, values: Values) -> list[EntryRecord]:
-        return _records.all(self._sql.execute(name, values))
+        return _records.all(self._sql.fetch_all(name, values))

@@ -1,0 +1,89 @@
+"""The table of stored messages, in SQL."""
+
+from __future__ import annotations
+
+import abc
+from collections.abc import Sequence
+from typing import Any, Final
+
+from vitehub_chat.state.records import RowRecord
+from vitehub_chat.state.sql.mapping import Records, Statements, Values
+from vitehub_chat.state.tables import RowQuery
+
+_SEQ_BITS: Final = 32
+
+_records = Records(RowRecord, facts=("is_shown",))
+
+
+class SqlRows(abc.ABC):
+    """Stored messages under one number each: conversation and place in it."""
+
+    def __init__(self, statements: Statements) -> None:
+        self._sql = statements
+
+    def by_message(self, conversation_key: int, message_id: str, now: int, /) -> RowRecord | None:
+        """Return the row of a message id."""
+        values = {"conversation_key": conversation_key, "message_id": message_id, "now": now}
+        return _records.one(self._sql.fetch("rows.by_message", values))
+
+    def insert(self, row: RowRecord, /) -> None:
+        """Insert a row under its number, in place of an expired one of the same message."""
+        self._insert({**_records.values_of(row), "id": _id_of(row.conversation_key, row.seq)})
+
+    def replace(self, row: RowRecord, /) -> None:
+        """Replace the row of that number."""
+        values = {**_records.values_of(row), "id": _id_of(row.conversation_key, row.seq)}
+        self._sql.change("rows.replace", values)
+
+    def select(self, query: RowQuery, /) -> Sequence[RowRecord]:
+        """Return rows in the order asked for; touches about as many as it returns."""
+        return _records.all(self._sql.fetch_all(_name_of(query), _bounds_of(query)))
+
+    def exists(self, query: RowQuery, /) -> bool:
+        """Tell whether any row matches."""
+        return self._sql.exists(_name_of(query), {**_bounds_of(query), "limit": 1})
+
+    def pending(self, conversation_key: int, /) -> Sequence[RowRecord]:
+        """Return the rows of status `pending`, by number."""
+        values = {"conversation_key": conversation_key}
+        return _records.all(self._sql.fetch_all("rows.pending", values))
+
+    def delete(self, conversation_key: int, session_key: int | None, /) -> int:
+        """Delete the rows of a conversation, or of one of its sessions, and count them."""
+        values = {
+            "session_key": session_key,
+            "above": _id_of(conversation_key, 0),
+            "below": _id_of(conversation_key + 1, 0),
+        }
+        whole = session_key is None
+        return self._sql.delete(
+            "rows.delete_conversation" if whole else "rows.delete_session", values
+        )
+
+    @abc.abstractmethod
+    def _insert(self, values: Values) -> None:
+        """Insert a row; the way in which an expired one makes room depends on the database."""
+
+
+def _id_of(conversation_key: int, seq: int) -> int:
+    """Return the number of a place, or of the nearest one in that conversation."""
+    return (conversation_key << _SEQ_BITS) + min(max(seq, 0), 1 << _SEQ_BITS)
+
+
+def _name_of(query: RowQuery) -> str:
+    scope = "conversation" if query.session_key is None else "session"
+    hidden = "_hidden" if query.is_shown is False else ""
+    return f"rows.{scope}{hidden}_{query.order}"
+
+
+def _bounds_of(query: RowQuery) -> dict[str, Any]:
+    key, below = query.conversation_key, query.below
+    return {
+        "conversation_key": key,
+        "session_key": query.session_key,
+        "least_shown": query.is_shown is True,
+        "above": _id_of(key, query.above or 0),
+        "below": _id_of(key + 1, 0) if below is None else _id_of(key, below),
+        "limit": query.limit,
+        "now": query.now,
+    }

@@ -1,0 +1,1 @@
+"""Checks of Agent State providers, one module per Protocol or subject."""
