@@ -292,6 +292,18 @@ async def test_an_assistant_message_with_the_same_outputs_is_a_repeat(
     assert len(driver.calls) == 1
 
 
+async def test_an_assistant_message_that_brings_nothing_new_is_a_repeat_of_its_turn(
+    url: str,
+) -> None:
+    driver = Recorder()
+    async with agent_of(driver, url) as agent:
+        first = await run(agent, turn(say("hi", "m1")))
+        assert first.message is not None
+        again = await run(agent, turn(dict(first.message.to_json())))
+    assert (again.text, again.message, again.status) == ("answer 1", first.message, "complete")
+    assert len(driver.calls) == 1
+
+
 async def test_an_assistant_message_with_new_outputs_runs(any_url: str | None) -> None:
     driver = Recorder()
     more = {**ANSWERED, "toolCallId": "c2", "output": "no"}

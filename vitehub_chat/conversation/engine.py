@@ -10,6 +10,7 @@ from typing import Any, Literal
 import attrs
 
 from vitehub_chat.conversation import events
+from vitehub_chat.conversation.continuing import brings_nothing_new
 from vitehub_chat.conversation.control import TurnControl, settle
 from vitehub_chat.conversation.driving import Invoke, InvokeRequest, Sink
 from vitehub_chat.conversation.follow import Follower
@@ -148,11 +149,12 @@ class TurnEngine:
     async def aclose(self) -> None:
         """Stop the turns that this agent runs for others, and wait until they are recorded."""
         loop = asyncio.get_running_loop()
-        mine = [each for each in self._background if each[0].get_loop() is loop]
-        for _, control in mine:
-            control.stop("shutdown")
-        if mine:
+        while mine := [each for each in self._background if each[0].get_loop() is loop]:
+            for _, control in mine:
+                control.stop("shutdown")
             await asyncio.wait([task for task, _ in mine])
+            # The last one may have started the next: let it be noted before looking again.
+            await asyncio.sleep(0)
 
     def _check(self, request: TurnRequest) -> None:
         check_not_empty(request.current)
@@ -226,6 +228,9 @@ class TurnEngine:
         self, caller: Caller, place: Place, ticket_id: str, seat: Seat
     ) -> RunResult | None:
         """Return the result of a call, or None if it has to be admitted anew."""
+        recorded = await self._find_recorded(caller, place)
+        if recorded is not None:
+            return recorded
         policy = self._policy.concurrency
         entry = await self._entry(caller.request, place, ticket_id)
         admission = await settle(
@@ -253,6 +258,18 @@ class TurnEngine:
         if not isinstance(found, Grant):
             return found
         return await self._run_own(found, caller, seat)
+
+    async def _find_recorded(self, caller: Caller, place: Place) -> RunResult | None:
+        """Return the end of the turn that an assistant message without news comes from."""
+        current = caller.request.current
+        if self._state is None or current.role != "assistant" or current.id is None:
+            return None
+        rows = await self._state.transcripts.get(place.conversation, message_ids=[current.id])
+        if not rows or rows[0].turn_id is None:
+            return None
+        if not brings_nothing_new(current, rows[0].message):
+            return None
+        return await self._repeat(rows[0].turn_id, caller, place)
 
     async def _entry(self, request: TurnRequest, place: Place, ticket_id: str) -> NewEntry:
         return NewEntry(

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import hashlib
 import inspect
 from typing import get_args
 
 import attrs
 
+from vitehub_chat.conversation.continuing import digest_settled
 from vitehub_chat.errors import ConfigError, InputError
-from vitehub_chat.model.json_text import encode_json
-from vitehub_chat.model.keys import ConversationKey, encode_key
-from vitehub_chat.model.messages import Message
+from vitehub_chat.model.keys import ConversationKey, check_id, encode_key
 from vitehub_chat.model.policies import ChatPolicy, LockScope, LockScopeQuestion
 from vitehub_chat.model.requests import RunInfo, TurnRequest
 from vitehub_chat.selection.session_ids import wanted_id
@@ -38,10 +36,13 @@ def find_place(agent: str, request: TurnRequest, policy: ChatPolicy, *, has_stat
     """Return where a turn happens.
 
     Raises:
-        InputError: Nothing names the conversation and there is a state to keep it in.
+        InputError: Nothing names the conversation and there is a state to keep it in, or the
+            message has a session id that cannot be stored.
     """
     run = request.run or RunInfo()
     wanted = wanted_id(request.session, request.current, policy.sessions)
+    if wanted is not None:
+        check_id(wanted, f"messages[{len(request.messages) - 1}].metadata")
     thread = run.thread_id if run.thread_id is not None else wanted
     if thread is None and has_state:
         raise InputError(
@@ -92,7 +93,7 @@ def claim_id(place: Place, request: TurnRequest) -> str | None:
     named = current.id or (request.run.message_id if request.run is not None else None)
     if named is None or current.role != "assistant":
         return named
-    return encode_key(named, _digest(current))
+    return encode_key(named, digest_settled(current))
 
 
 async def _scope(place: Place, request: TurnRequest, policy: ChatPolicy) -> LockScope:
@@ -118,13 +119,3 @@ async def _scope(place: Place, request: TurnRequest, policy: ChatPolicy) -> Lock
             path="lock_scope",
         )
     return chosen
-
-
-def _digest(message: Message) -> str:
-    settled = [
-        part
-        for part in message.to_json()["parts"]
-        if {"output", "errorText", "approval"} & part.keys()
-    ]
-    text = encode_json(settled, "messages[-1].parts")
-    return hashlib.sha256(text.encode()).hexdigest()[:32]

@@ -9,16 +9,20 @@ from vitehub_chat.model.messages import Message
 from vitehub_chat.model.policies import SessionPolicy
 from vitehub_chat.model.requests import SessionChoice
 
+_MAX_BITS = 3 * 512
 _FLAT = ("sessionId", "session_id", "chatSessionId", "chat_session_id")
 _NESTED = (("chat", "sessionId"), ("chat", "session_id"), ("session", "id"))
 
 
 def usable_id(value: object) -> str | None:
-    """Return a value as a session id: non-empty text as it is, an int (no bool) in decimal."""
+    """Return a value as a session id: non-empty text as it is, an int (no bool) in decimal.
+
+    An int with too many digits to be an id is none.
+    """
     if isinstance(value, str):
         return value or None
     if isinstance(value, int) and not isinstance(value, bool):
-        return str(value)
+        return str(value) if value.bit_length() <= _MAX_BITS else None
     return None
 
 
