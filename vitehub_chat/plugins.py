@@ -367,6 +367,8 @@ state_providers: Registry[Factory] = Registry(
     {
         "file": "vitehub_chat.state.providers.sqlite:open_sqlite",
         "memory": "vitehub_chat.state.providers.memory:open_memory",
+        "postgres": "vitehub_chat.state.providers.postgres:open_postgres",
+        "postgresql": "vitehub_chat.state.providers.postgres:open_postgres",
         "sqlite": "vitehub_chat.state.providers.sqlite:open_sqlite",
     },
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import sqlite3
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +12,7 @@ import attrs
 from vitehub_chat.state.options import StateOptions
 from vitehub_chat.state.providers.sqlite.connections import connect
 from vitehub_chat.state.providers.sqlite.location import parse_location
-from vitehub_chat.state.records import EntryRecord, LockRecord
+from vitehub_chat.state.records import EntryRecord, LockRecord, RowRecord
 from vitehub_chat.state.sql.named import load_statements
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 WINDOW = 20
 _SEQ_BITS = 32
 _LATER = 1 << 60
+_BODY = [field.name for field in attrs.fields(RowRecord)].index("body")
 
 
 class Floor:
@@ -85,13 +87,17 @@ class Floor:
         self._commit()
         return rows
 
-    async def append_and_load(self) -> object:
-        """Store two messages at once and load the newest."""
+    async def append(self) -> object:
+        """Store two messages at once."""
         self._begin()
         self._write_row()
-        self._write_row()
+        seq = self._write_row()
         self._commit()
-        return self._load(None)
+        return seq
+
+    async def load(self) -> object:
+        """Load the newest rows and decode their bodies."""
+        return [json.loads(row[_BODY]) for row in self._load(None)]
 
     def _write_row(self) -> int:
         values = {"key": self._conversation_key, "count": 1}
@@ -101,7 +107,7 @@ class Floor:
         self._execute("sessions.update", self._session)
         return seq
 
-    def _load(self, below: int | None) -> object:
+    def _load(self, below: int | None) -> list[Any]:
         first = self._conversation_key << _SEQ_BITS
         last = first + (1 << _SEQ_BITS) if below is None else first + below
         values = {

@@ -139,7 +139,7 @@ def report(
 
 
 def _row(what: str, against: str, ratio: str, quartiles: str, took: str, goal: str) -> str:
-    return f"{what:<58} {against:<40} {ratio:>6} {quartiles:>14} {took:>12} {goal:>7}"
+    return f"{what:<56} {against:<40} {ratio:>6} {quartiles:>14} {took:>12} {goal:>7}"
 
 
 def _machine() -> dict[str, Any]:

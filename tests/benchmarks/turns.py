@@ -38,18 +38,21 @@ from tests.benchmarks.measuring import (
 from tests.benchmarks.scenes import KEY, WINDOW, fill, make_agent, make_message
 from vitehub_chat import (
     Agent,
-    Conversation,
     ConversationKey,
     open_agent_state,
     run_agent,
     run_agent_trigger,
 )
+from vitehub_chat.model.ui_messages import read_messages
+from vitehub_chat.state.contract import AgentState
+from vitehub_chat.state.values import NewRow, SessionRequest, WindowRequest
 
 PLAIN = ConversationKey(None, "benchmark", None, "plain")
 PEER = "openai-agents"
 
 TURN = "turn on file:, full durability"
-APPEND = "append two, load 20, file:, full durability"
+APPEND = "append two messages, file:, full durability"
+LOAD = "load the newest 20, file:"
 
 
 async def main() -> None:
@@ -82,34 +85,34 @@ class _Bench:
         normal = await self._open("normal", self._url("normal"), durability="normal")
         floor, fast_floor = await self._floor("full"), await self._floor("normal")
         subjects: dict[str, Subject] = {
-            "run_agent with the same driver, nothing stored": lambda: run_agent(
-                memory, "This is what was said."
-            ),
+            "run_agent, nothing stored": lambda: run_agent(memory, "This is what was said."),
             "turn on memory:": self._turning(memory),
             TURN: self._turning(full),
             "turn on file:, normal durability": self._turning(normal),
             "its SQL inline, 3 commits": floor.turn_in_3_commits,
             "its SQL inline, 2 commits": floor.turn_in_2_commits,
-            "the same at normal durability, 3 commits": fast_floor.turn_in_3_commits,
+            "its SQL inline, normal, 3 commits": fast_floor.turn_in_3_commits,
             APPEND: self._appending(self._states["full"]),
-            "the SQL of both inline": floor.append_and_load,
+            LOAD: self._loading(self._states["full"]),
+            "its SQL inline, 1 commit": floor.append,
+            "its SQL inline, and json.loads": floor.load,
         }
         figures = [
-            ("turn on memory:", "run_agent with the same driver, nothing stored", None),
+            ("turn on memory:", "run_agent, nothing stored", None),
             (TURN, "its SQL inline, 3 commits", None),
             (TURN, "its SQL inline, 2 commits", None),
             (
                 "turn on file:, normal durability",
-                "the same at normal durability, 3 commits",
+                "its SQL inline, normal, 3 commits",
                 None,
             ),
-            (APPEND, "the SQL of both inline", 1.5),
+            (APPEND, "its SQL inline, 1 commit", 1.5),
+            (LOAD, "its SQL inline, and json.loads", 4),
         ]
         if _has_peer():
             peer = await self._peer()
             subjects |= peer
-            turn, append = peer
-            figures += [(TURN, turn, None), (APPEND, append, None)]
+            figures += zip((TURN, APPEND, LOAD), peer, (None, None, None), strict=True)
         freeze()
         measured = Rounds(time.perf_counter, collects=False)
         await measured.run(subjects, rounds)
@@ -159,17 +162,21 @@ class _Bench:
 
         return turn
 
-    def _appending(self, state: Any) -> Subject:
-        conversation = Conversation(state, PLAIN)
+    def _appending(self, state: AgentState) -> Subject:
+        session = SessionRequest(conversation=PLAIN)
 
         async def append() -> object:
             index = next(self._numbers)
             said = make_message(f"append-{index}", index)
             answer = make_message(f"append-{index + 1}", index + 1)
-            await conversation.append([said, answer])
-            return await conversation.history(limit=WINDOW)
+            rows = [NewRow(message=message) for message in read_messages([said, answer])]
+            return await state.transcripts.append(session, rows=rows)
 
         return append
+
+    def _loading(self, state: AgentState) -> Subject:
+        newest = WindowRequest(limit=WINDOW)
+        return lambda: state.transcripts.window(PLAIN, session=None, window=newest)
 
     async def _peer(self) -> dict[str, Subject]:
         opened: Any = import_module("agents").SQLiteSession("t", f"{self._folder}/peer.db")
@@ -186,12 +193,12 @@ class _Bench:
 
         async def append() -> object:
             index = next(self._numbers)
-            await opened.add_items([_item(index), _item(index + 1)])
-            return await opened.get_items(limit=WINDOW)
+            return await opened.add_items([_item(index), _item(index + 1)])
 
         return {
-            "openai-agents SQLiteSession: load 20, append, append": turn,
-            "openai-agents SQLiteSession: append two, load 20": append,
+            "openai-agents: load 20, append, append": turn,
+            "openai-agents: append two": append,
+            "openai-agents: load 20": lambda: opened.get_items(limit=WINDOW),
         }
 
 

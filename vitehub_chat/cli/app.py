@@ -22,6 +22,7 @@ COMMANDS: Mapping[str, str] = MappingProxyType(
         "prepare": "vitehub_chat.cli.prepare:prepare",
         "run": "vitehub_chat.cli.run:run",
         "sessions": "vitehub_chat.cli.sessions:sessions",
+        "state": "vitehub_chat.cli.state:state",
     }
 )
 """The commands, as import paths: only the one that is called is imported."""

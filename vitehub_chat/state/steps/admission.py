@@ -12,6 +12,7 @@ from vitehub_chat.model.policies import ConcurrencyPolicy
 from vitehub_chat.state.records import EntryRecord
 from vitehub_chat.state.steps.granting import (
     MIN_KEEP,
+    as_running,
     end_unrun,
     grant,
     grant_next,
@@ -77,7 +78,8 @@ def _accept(tx: Transaction, entry: EntryRecord, terms: Terms) -> Admission:
         reclaim(tx, entry.lock_key)
     waiting = tx.entries.count_waiting(entry.lock_key, now)
     if is_free and not waiting:
-        inserted = tx.entries.insert(entry)
+        # Most messages find their lock free: written as running at once, not as waiting first.
+        inserted = tx.entries.insert(as_running(entry, entry.ticket_id))
         granted = grant(tx, [inserted], owner, terms.lease, now)
         return Admission(verdict="accepted", ticket_id=entry.ticket_id, grant=granted)
     if not policy.waits:

@@ -26,15 +26,16 @@ def clear(
     encoded = key.encode()
     conversation = tx.conversations.get(encoded)
     if conversation is None:
+        if session_id is None:
+            counts["entries"] = _forget_entries(tx, encoded, None, now)
         return counts
     sessions = _sessions(tx, conversation, session_id)
     if session_id is not None and not sessions:
         return counts
-    _refuse_while_running(tx, encoded, now)
     narrowed = sessions[0].key if session_id is not None else None
+    counts["entries"] = _forget_entries(tx, encoded, narrowed, now)
     counts["rows"] = tx.rows.delete(conversation.key, narrowed)
     counts["summaries"] = tx.summaries.delete(conversation.key, narrowed)
-    counts["entries"] = tx.entries.delete_conversation(encoded, narrowed)
     for session in sessions:
         counts["sessions"] += _empty(tx, session, delete_session=delete_session)
     if any(counts.values()):
@@ -51,11 +52,12 @@ def _sessions(
     return [] if session is None else [session]
 
 
-def _refuse_while_running(tx: Transaction, encoded: str, now: int) -> None:
+def _forget_entries(tx: Transaction, encoded: str, session_key: int | None, now: int) -> int:
     for entry in tx.entries.open_in(encoded):
         lock = live_lock(tx, entry.lock_key, now)
         if entry.state != "waiting" and lock and lock.ticket_id == entry.run_ticket_id:
             raise ChatBusyError("a turn of this conversation is running", code="turn_in_progress")
+    return tx.entries.delete_conversation(encoded, session_key)
 
 
 def _empty(tx: Transaction, session: SessionRecord, *, delete_session: bool) -> int:

@@ -14,6 +14,7 @@ from vitehub_chat.state.steps.granting import (
     grant_of,
     is_expired,
     live_lock,
+    pass_on,
 )
 from vitehub_chat.state.steps.recording import Writing, write_answer
 from vitehub_chat.state.tables import Transaction
@@ -50,10 +51,9 @@ def finish(
                 end=text,
             )
         )
-    tx.locks.delete(lead.lock_key)
     return Finished(
         row=None if record is None else decode_row(record),
-        next=grant_next(tx, lead.lock_key, owner, lease, now),
+        next=pass_on(tx, lead.lock_key, owner, lease, now),
     )
 
 

@@ -47,6 +47,11 @@ def grant_next(tx: Transaction, lock_key: str, owner: str, lease: int, now: int)
     if live_lock(tx, lock_key, now) is not None:
         return None
     reclaim(tx, lock_key)
+    return pass_on(tx, lock_key, owner, lease, now)
+
+
+def pass_on(tx: Transaction, lock_key: str, owner: str, lease: int, now: int) -> Grant | None:
+    """Give a lock that nobody needs any more to the group that waits longest, or delete it."""
     head = _first_unexpired(tx, lock_key, now)
     if head is None:
         tx.locks.delete(lock_key)
@@ -68,8 +73,15 @@ def grant(tx: Transaction, group: list[EntryRecord], owner: str, lease: int, now
     )
     tx.locks.put(lock)
     for entry in group:
-        tx.entries.update(attrs.evolve(entry, state="running", run_ticket_id=lead.ticket_id))
+        running = as_running(entry, lead.ticket_id)
+        if running != entry:
+            tx.entries.update(running)
     return grant_of(lock, group)
+
+
+def as_running(entry: EntryRecord, run_ticket_id: str) -> EntryRecord:
+    """Return an entry as one of a run."""
+    return attrs.evolve(entry, state="running", run_ticket_id=run_ticket_id)
 
 
 def grant_of(lock: LockRecord, group: list[EntryRecord]) -> Grant:

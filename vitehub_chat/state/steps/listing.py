@@ -8,6 +8,7 @@ import attrs
 
 from vitehub_chat.errors import NotFoundError
 from vitehub_chat.model.clock import from_epoch_us, to_epoch_us
+from vitehub_chat.model.json_text import replace_surrogates
 from vitehub_chat.model.keys import ConversationKey, encode_key
 from vitehub_chat.model.rows import SessionInfo, SessionPage, Summary
 from vitehub_chat.state.cursors import decode_cursor, encode_cursor
@@ -69,6 +70,7 @@ def save_summary(
     """Carry out `SummaryStore.save_manual`."""
     session_key = 0 if session_id is None else _session(tx, key, session_id).key
     conversation = tx.conversations.ensure(key.encode())
+    text = replace_surrogates(text)
     tx.summaries.put(
         SummaryRecord(
             conversation_key=conversation.key, session_key=session_key, text=text, created_at=now

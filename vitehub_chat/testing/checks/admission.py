@@ -6,11 +6,11 @@ import asyncio
 from datetime import timedelta
 from typing import Final
 
+from vitehub_chat.testing.checks.contents import TEXTS
 from vitehub_chat.testing.checks.expecting import equal, holds, present
 from vitehub_chat.testing.checks.lines import LEASE, MOMENT, names_of, new_line
 from vitehub_chat.testing.checks.material import new_key, stored
 from vitehub_chat.testing.checks.registry import CheckGroup, OpenState
-from vitehub_chat.testing.checks.transcripts import TEXTS
 from vitehub_chat.testing.clock import FakeClock
 
 group: Final = CheckGroup("admission")
@@ -105,7 +105,7 @@ async def check_a_message_runs_where_it_is_waited_for(
         await line.admit("b", owner="second")
         await line.admit("c", owner=None)
         await line.admit("d", owner="gone")
-        owners = []
+        owners: list[str] = []
         for _ in range(3):
             await line.record(grant)
             if len(owners) == 2:
@@ -180,9 +180,7 @@ async def check_a_line_of_size_none_waits_without_end(
 
 
 @group
-async def check_a_message_past_its_life_never_runs(
-    open_state: OpenState, clock: FakeClock
-) -> None:
+async def check_a_message_past_its_life_never_runs(open_state: OpenState, clock: FakeClock) -> None:
     """Run a message that waited less than its life, and drop one that reached it."""
     async with open_state(clock) as state:
         line = new_line(state, queue_entry_ttl=LIFE)
@@ -200,9 +198,7 @@ async def check_a_message_past_its_life_never_runs(
 
 
 @group
-async def check_an_expired_message_joins_no_group(
-    open_state: OpenState, clock: FakeClock
-) -> None:
+async def check_an_expired_message_joins_no_group(open_state: OpenState, clock: FakeClock) -> None:
     """Leave expired messages out of a group, also from its middle."""
     async with open_state(clock) as state:
         line = new_line(state, "queue")
@@ -219,9 +215,7 @@ async def check_an_expired_message_joins_no_group(
 async def check_expired_messages_take_no_place(open_state: OpenState, clock: FakeClock) -> None:
     """Count only messages that may still run when a line is full."""
     async with open_state(clock) as state:
-        line = new_line(
-            state, max_queue_size=2, on_queue_full="drop-oldest", queue_entry_ttl=LIFE
-        )
+        line = new_line(state, max_queue_size=2, on_queue_full="drop-oldest", queue_entry_ttl=LIFE)
         grant = await line.start("a")
         await line.admit_all("b", "c")
         clock.advance(seconds=LIFE.total_seconds())
@@ -232,9 +226,7 @@ async def check_expired_messages_take_no_place(open_state: OpenState, clock: Fak
 
 
 @group
-async def check_a_dead_line_goes_on_with_its_head(
-    open_state: OpenState, clock: FakeClock
-) -> None:
+async def check_a_dead_line_goes_on_with_its_head(open_state: OpenState, clock: FakeClock) -> None:
     """Give a lock whose lease is over to who waits longest, not to who arrives."""
     async with open_state(clock) as state:
         line = new_line(state)
@@ -270,7 +262,8 @@ async def check_one_of_many_is_granted(open_state: OpenState, clock: FakeClock) 
         grants = [each.grant for each in answers if each.grant is not None]
         equal(len(grants), 1, "the number of grants")
         runs = await line.drain(grants[0])
-        equal(sorted(sum(runs, [])), sorted(f"a{number}" for number in range(20)), "the runs")
+        names = sorted(name for each in runs for name in each)
+        equal(names, sorted(f"a{number}" for number in range(20)), "the messages that ran")
 
 
 @group

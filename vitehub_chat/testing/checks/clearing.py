@@ -63,6 +63,22 @@ async def check_clearing_takes_waiting_messages_with_it(
 
 
 @group
+async def check_clearing_forgets_a_first_message_that_waits(
+    open_state: OpenState, clock: FakeClock
+) -> None:
+    """Forget what waits in a conversation that nothing was ever stored in."""
+    key = new_key()
+    async with open_state(clock) as state:
+        line = new_line(state)
+        grant = await line.start("a")
+        await line.admit("b", conversation=key, claim_id="b")
+        counts = await state.sessions.clear(key)
+        equal(counts["entries"], 1, "the count of messages that waited")
+        equal(await line.drain(grant), [["a"]], "the runs")
+        await line.start("c", conversation=key, claim_id="b")
+
+
+@group
 async def check_clearing_again_counts_nothing(open_state: OpenState, clock: FakeClock) -> None:
     """Do nothing when there is nothing left."""
     key = new_key()
@@ -135,8 +151,8 @@ async def check_nothing_is_cleared_while_a_turn_runs(
         line = new_line(state)
         grant = await line.start("a")
         await line.record(grant)
-        for options in ({}, {"delete_session": True}):
-            call = state.sessions.clear(line.key, **options)
+        for deletes in (False, True):
+            call = state.sessions.clear(line.key, delete_session=deletes)
             await refused(ChatBusyError, call, "clearing", code="turn_in_progress")
         equal(await stored_ids(state, line.key), ["a"], "what is stored")
         await line.finish(grant)
@@ -177,9 +193,7 @@ async def check_a_late_answer_finds_nothing_to_answer(
 
 
 @group.needs("one_store")
-async def check_what_one_clears_is_gone_for_all(
-    open_state: OpenState, clock: FakeClock
-) -> None:
+async def check_what_one_clears_is_gone_for_all(open_state: OpenState, clock: FakeClock) -> None:
     """Clear for every object at once."""
     key = new_key()
     request = SessionRequest(conversation=key)

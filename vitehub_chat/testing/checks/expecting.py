@@ -34,6 +34,24 @@ def holds(fact: object, what: str) -> None:
         raise AssertionError(what)
 
 
+def yes(fact: bool, question: str) -> None:  # noqa: FBT001 - it is what the function is about
+    """Expect that the answer to a question is yes.
+
+    Raises:
+        AssertionError: It is no.
+    """
+    holds(fact is True, f"{question}: {fact!r}, expected True")
+
+
+def no(fact: bool, question: str) -> None:  # noqa: FBT001 - it is what the function is about
+    """Expect that the answer to a question is no.
+
+    Raises:
+        AssertionError: It is yes.
+    """
+    holds(fact is False, f"{question}: {fact!r}, expected False")
+
+
 def present(value: T | None, what: str) -> T:
     """Return a value that must not be None.
 

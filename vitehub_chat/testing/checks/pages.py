@@ -9,7 +9,7 @@ from vitehub_chat.model.keys import ConversationKey
 from vitehub_chat.model.rows import HistoryPage
 from vitehub_chat.state.contract import AgentState
 from vitehub_chat.state.values import PageRequest, SessionRequest
-from vitehub_chat.testing.checks.expecting import equal, holds, present, refused
+from vitehub_chat.testing.checks.expecting import equal, holds, no, present, refused
 from vitehub_chat.testing.checks.material import (
     MANUAL,
     append,
@@ -28,9 +28,7 @@ _MOST_PAGES: Final = 100
 
 
 @group
-async def check_the_first_page_is_the_newest_rows(
-    open_state: OpenState, clock: FakeClock
-) -> None:
+async def check_the_first_page_is_the_newest_rows(open_state: OpenState, clock: FakeClock) -> None:
     """Return the newest rows in their order when no cursor is given."""
     key = new_key()
     async with open_state(clock) as state:
@@ -44,9 +42,7 @@ async def check_the_first_page_is_the_newest_rows(
 
 
 @group
-async def check_walking_older_meets_every_row_once(
-    open_state: OpenState, clock: FakeClock
-) -> None:
+async def check_walking_older_meets_every_row_once(open_state: OpenState, clock: FakeClock) -> None:
     """Lead from the newest row to the first one, for every size of page."""
     key = new_key()
     async with open_state(clock) as state:
@@ -95,9 +91,7 @@ async def check_walking_newer_meets_what_is_stored_later(
 
 
 @group
-async def check_a_row_has_the_cursor_of_its_place(
-    open_state: OpenState, clock: FakeClock
-) -> None:
+async def check_a_row_has_the_cursor_of_its_place(open_state: OpenState, clock: FakeClock) -> None:
     """Give every row a cursor that leads to its neighbours and not to itself."""
     key = new_key()
     async with open_state(clock) as state:
@@ -119,7 +113,7 @@ async def check_a_page_around_a_message_has_it_in_the_middle(
         for limit, expected in ((1, [5]), (2, [4, 5]), (3, [4, 5, 6]), (5, [3, 4, 5, 6, 7])):
             page = await _page(state, key, limit=limit, around="m5")
             equal(numbers_of(page.items), expected, f"the page of {limit}")
-            equal(page.at_live_edge, False, "the live edge")
+            no(page.at_live_edge, "the live edge")
         page = await _page(state, key, limit=4, around="m9")
         equal((numbers_of(page.items), page.at_live_edge), ([7, 8, 9], True), "the last one")
         call = _page(state, key, around="unknown")

@@ -7,10 +7,10 @@ from typing import Final
 from vitehub_chat.errors import NotFoundError
 from vitehub_chat.model.keys import ConversationKey
 from vitehub_chat.state.contract import AgentState
+from vitehub_chat.testing.checks.contents import TEXTS
 from vitehub_chat.testing.checks.expecting import equal, holds, present, refused
 from vitehub_chat.testing.checks.material import MANUAL, append, new_key, stored_ids
 from vitehub_chat.testing.checks.registry import CheckGroup, OpenState
-from vitehub_chat.testing.checks.transcripts import TEXTS
 from vitehub_chat.testing.clock import FakeClock
 
 group: Final = CheckGroup("summaries")
@@ -26,20 +26,17 @@ async def check_the_last_summary_counts(open_state: OpenState, clock: FakeClock)
             clock.advance(seconds=1)
             saved = await state.summaries.save_manual(key, session_id=None, text=text)
             equal((saved.text, saved.created_at), (text, clock.now()), "what was saved")
-        found = await state.summaries.get_manual(key, session_id=None)
-        equal(found, saved, "the summary")
+        equal(await state.summaries.get_manual(key, session_id=None), saved, "the summary")
 
 
 @group
-async def check_summaries_of_sessions_stay_apart(
-    open_state: OpenState, clock: FakeClock
-) -> None:
+async def check_summaries_of_sessions_stay_apart(open_state: OpenState, clock: FakeClock) -> None:
     """Keep the summary of the conversation and those of its sessions apart."""
     key = new_key()
     names = (None, "s1", "s2")
     async with open_state(clock) as state:
-        for name in ("s1", "s2"):
-            await append(state, key, f"m {name}", base=name, policy=MANUAL)
+        for base in ("s1", "s2"):
+            await append(state, key, f"m {base}", base=base, policy=MANUAL)
         for name in names:
             await state.summaries.save_manual(key, session_id=name, text=f"of {name}")
         found = [await _text(state, key, name) for name in names]
@@ -47,9 +44,7 @@ async def check_summaries_of_sessions_stay_apart(
 
 
 @group
-async def check_an_unknown_session_gets_no_summary(
-    open_state: OpenState, clock: FakeClock
-) -> None:
+async def check_an_unknown_session_gets_no_summary(open_state: OpenState, clock: FakeClock) -> None:
     """Refuse the summary of a session that does not exist."""
     key = new_key()
     async with open_state(clock) as state:

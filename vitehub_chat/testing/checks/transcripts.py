@@ -8,8 +8,7 @@ from typing import Final
 
 import attrs
 
-from vitehub_chat.errors import InputError, StateError
-from vitehub_chat.model.messages import Message
+from vitehub_chat.errors import InputError
 from vitehub_chat.state.values import NewRow, SessionRequest
 from vitehub_chat.testing.checks.expecting import equal, holds, refused
 from vitehub_chat.testing.checks.material import (
@@ -28,35 +27,10 @@ from vitehub_chat.testing.clock import FakeClock
 
 group: Final = CheckGroup("transcripts")
 
-TEXTS: Final = (
-    "",
-    "\0",
-    "a\0b",
-    "\\u0000",
-    "\x01\x1f\x7f",
-    "é 漢字 שלום 😀 👩‍👩‍👧",
-    "\u2028\ufeff\uffff\U0010ffff",
-    "'; DROP TABLE rows; --",
-    "{}%s:now?1",
-    "line\r\nline\n",
-)
-
-METADATA: Final = {
-    "empty": {},
-    "none": None,
-    "flag": True,
-    "count": 0,
-    "large": 2**63,
-    "half": 0.1,
-    "negative": -1.5e-300,
-    "list": [[], {}, "x", None],
-    "é\0": {"deep": [{"deeper": "😀"}]},
-}
-
 
 @group
 async def check_numbers_rise_from_one(open_state: OpenState, clock: FakeClock) -> None:
-    """Number rows from 1 in the order given, call after call."""
+    """Give rows numbers from 1 on, in the order given, call after call."""
     key = new_key()
     async with open_state(clock) as state:
         first = await append(state, key, "m2", "m1")
@@ -68,7 +42,7 @@ async def check_numbers_rise_from_one(open_state: OpenState, clock: FakeClock) -
 
 @group
 async def check_numbers_are_of_one_conversation(open_state: OpenState, clock: FakeClock) -> None:
-    """Number every conversation by itself."""
+    """Give every conversation numbers of its own."""
     keys = [new_key(), new_key()]
     async with open_state(clock) as state:
         for names in (("m1", "m2"), ("m3", "m4")):
@@ -133,9 +107,7 @@ async def check_the_same_id_replaces_its_row(open_state: OpenState, clock: FakeC
         after = await state.transcripts.append(request, rows=[newer])
         message = attrs.evolve(newer.message, created_at=created)
         # Which turn a replaced answer belongs to is not a question of its place.
-        changed = attrs.evolve(
-            before[0], message=message, is_shown=False, turn_no=after[0].turn_no
-        )
+        changed = attrs.evolve(before[0], message=message, is_shown=False, turn_no=after[0].turn_no)
         equal(list(after), [changed], "the row that was returned")
         equal(await stored(state, key), [changed, before[1]], "what is stored")
         info = await state.sessions.get(key, session_id=None)
@@ -151,105 +123,10 @@ async def check_the_same_id_twice_in_a_batch_is_one_row(
     batch = [row("m1", "first"), row("m2"), row("m1", "last")]
     async with open_state(clock) as state:
         await state.transcripts.append(SessionRequest(conversation=key), rows=batch)
-        found = [(each.seq, each.message.id, each.message.text) for each in await stored(state, key)]
+        found = [
+            (each.seq, each.message.id, each.message.text) for each in await stored(state, key)
+        ]
         equal(found, [(1, "m1", "last"), (2, "m2", "hi")], "the rows")
-
-
-@group
-async def check_text_comes_back_exactly(open_state: OpenState, clock: FakeClock) -> None:
-    """Return every character, NUL and the rarest ones too."""
-    key = new_key()
-    batch = [row(f"m{number}", text) for number, text in enumerate(TEXTS)]
-    async with open_state(clock) as state:
-        await state.transcripts.append(SessionRequest(conversation=key), rows=batch)
-        found = await stored(state, key)
-        equal([each.message.text for each in found], list(TEXTS), "the texts")
-        window = await state.transcripts.get(key, message_ids=["m1"])
-        equal(window[0].message.text, "\0", "the text of one row")
-
-
-@group
-async def check_lone_surrogates_are_replaced(open_state: OpenState, clock: FakeClock) -> None:
-    """Store half of a surrogate pair as U+FFFD."""
-    key = new_key()
-    async with open_state(clock) as state:
-        request = SessionRequest(conversation=key)
-        await state.transcripts.append(request, rows=[row("m1", "a\ud800b \ud83d\ude00")])
-        found = await stored(state, key)
-        equal([each.message.text for each in found], ["a\ufffdb 😀"], "the text")
-
-
-@group
-async def check_a_text_of_1_mb_comes_back(open_state: OpenState, clock: FakeClock) -> None:
-    """Store a text of a megabyte."""
-    key, text = new_key(), "0123456789abcde😀" * 65536
-    async with open_state(clock) as state:
-        request = SessionRequest(conversation=key)
-        await state.transcripts.append(request, rows=[row("m1", text), row("m2")])
-        found = await stored(state, key)
-        holds([each.message.text for each in found] == [text, "hi"], "the text is another one")
-
-
-@group
-async def check_a_text_of_10_mb_comes_back_or_is_refused(
-    open_state: OpenState, clock: FakeClock
-) -> None:
-    """Store a text of ten megabytes, or refuse it and store nothing."""
-    key, text = new_key(), "0123456789" * 2**20
-    async with open_state(clock) as state:
-        request = SessionRequest(conversation=key)
-        expected = [text, "hi"]
-        try:
-            await state.transcripts.append(request, rows=[row("m1", text)])
-        except (StateError, InputError):
-            expected = ["hi"]
-        await append(state, key, "m2")
-        found = await stored(state, key)
-        holds([each.message.text for each in found] == expected, "it is stored in part")
-
-
-@group
-async def check_everything_of_a_message_comes_back(
-    open_state: OpenState, clock: FakeClock
-) -> None:
-    """Return parts, metadata, times and what the driver said exactly as they were given."""
-    key = new_key()
-    parts = (
-        {"type": "text", "text": ""},
-        {"type": "data-weather", "data": {"b": 1, "a": [1, 2.5, None]}, "id": "d1"},
-    )
-    message = Message("m1", "assistant", parts, METADATA, datetime(1, 1, 1, tzinfo=UTC))
-    given = NewRow(
-        message=message,
-        status="interrupted",
-        author="portal:u1",
-        thread_id="t9",
-        is_shown=False,
-        usage={"input_tokens": 3},
-        native={"format": "x", "payload": [{"é": "\0"}]},
-    )
-    async with open_state(clock) as state:
-        await state.transcripts.append(SessionRequest(conversation=key), rows=[given])
-        found = (await stored(state, key))[0]
-        equal(found.message, message, "the message")
-        equal(list(found.message.metadata), list(METADATA), "the order of the metadata")
-        expected = (given.status, given.author, given.thread_id, given.is_shown)
-        equal((found.status, found.author, found.thread_id, found.is_shown), expected, "the facts")
-        equal((found.usage, found.native), (given.usage, given.native), "what the driver said")
-        equal(found.recorded_at, clock.now(), "the time it was stored")
-
-
-@group
-async def check_times_keep_their_microseconds(open_state: OpenState, clock: FakeClock) -> None:
-    """Keep a time to the microsecond, and none as none."""
-    key = new_key()
-    at = datetime(2026, 2, 28, 23, 59, 59, 999_999, tzinfo=UTC)
-    async with open_state(clock) as state:
-        request = SessionRequest(conversation=key)
-        batch = [row("m1", created_at=at), row("m2")]
-        await state.transcripts.append(request, rows=batch)
-        found = [each.message.created_at for each in await stored(state, key)]
-        equal(found, [at, None], "when they were said")
 
 
 @group
@@ -265,10 +142,8 @@ async def check_get_returns_rows_by_number(open_state: OpenState, clock: FakeClo
 
 
 @group
-async def check_turns_are_counted_by_user_messages(
-    open_state: OpenState, clock: FakeClock
-) -> None:
-    """Number turns by the user messages of their session."""
+async def check_turns_are_counted_by_user_messages(open_state: OpenState, clock: FakeClock) -> None:
+    """Count turns by the user messages of their session."""
     key = new_key()
     roles = ("assistant", "user", "assistant", "user", "user", "assistant")
     batch = [row(f"m{number}", role=role) for number, role in enumerate(roles)]
@@ -282,7 +157,7 @@ async def check_turns_are_counted_by_user_messages(
 async def check_concurrent_appends_are_numbered_without_gap(
     open_state: OpenState, clock: FakeClock
 ) -> None:
-    """Number what fifty tasks store at once without gap or double, and every batch in a row."""
+    """Give what fifty tasks store at once consecutive numbers, those of a batch in a row."""
     key = new_key()
     async with open_state(clock) as state:
         batches = [[f"{number} a", f"{number} b"] for number in range(50)]
@@ -312,7 +187,7 @@ async def check_concurrent_appends_of_one_id_are_one_row(
 async def check_two_openers_number_one_conversation(
     open_state: OpenState, clock: FakeClock
 ) -> None:
-    """Number what two objects store at once without gap or double, and show each the other's."""
+    """Give what two objects store at once consecutive numbers, and show each the other's."""
     key = new_key()
     async with open_state(clock) as one, open_state(clock) as two:
         calls = [append(one, key, f"one {n}") for n in range(20)]

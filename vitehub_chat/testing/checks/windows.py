@@ -50,9 +50,7 @@ async def check_a_window_shows_what_was_just_stored(
 
 
 @group.needs("one_store")
-async def check_a_window_shows_what_others_stored(
-    open_state: OpenState, clock: FakeClock
-) -> None:
+async def check_a_window_shows_what_others_stored(open_state: OpenState, clock: FakeClock) -> None:
     """Show what another object stored, changed and deleted in the meantime."""
     key = new_key()
     async with open_state(clock) as one, open_state(clock) as two:

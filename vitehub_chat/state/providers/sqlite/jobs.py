@@ -20,8 +20,9 @@ class Job(jobs.Job):
 
     def fail(self, error: BaseException) -> None:
         """Keep an error in place of an answer."""
-        known = isinstance(error, sqlite3.Error | OSError)
-        jobs.Job.fail(self, wrap_failure(error) if known else error)
+        if isinstance(error, sqlite3.Error | OSError):
+            error = wrap_failure(error)
+        super().fail(error)
 
 
 def new_job(step: Callable[[Transaction], Any] | None) -> Job:

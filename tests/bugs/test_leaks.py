@@ -1,0 +1,77 @@
+"""Memory that grows with every thread, turn or provider."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import threading
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from tests.bugs.support import agent_on, given, say
+from tests.conversation.station import leftovers_of
+from vitehub_chat import open_agent_state, stream_agent_trigger
+from vitehub_chat.agent.driver import DriverCall
+from vitehub_chat.agent.runtime import MAX_ENDED_ENTRIES
+from vitehub_chat.state.memory import store as memory_store
+from vitehub_chat.state.providers.memory import MemoryAgentState
+from vitehub_chat.state.providers.sqlite import worker as sqlite_worker
+
+MANY = 11_000
+
+
+@pytest.mark.slow
+async def test_L201_threads_that_are_over_leave_neither_locks_nor_seats_behind() -> None:
+    agent = agent_on(None)
+    for number in range(MANY):
+        await say(agent, "A", f"t{number}")
+    turns = agent.runtime()._turns
+    assert isinstance(turns, MemoryAgentState)
+    tables = turns._store.tables
+    assert sum((await leftovers_of(agent)).values()) == 0
+    assert len(tables.locks) == 0
+    assert len(tables.entries) == MAX_ENDED_ENTRIES < MANY
+    await agent.aclose()
+
+
+async def test_L174_turns_that_fail_time_out_or_are_stopped_leave_no_entry() -> None:
+    async def answer(call: DriverCall) -> AsyncIterator[str]:
+        yield "half"
+        if call.text == "fail":
+            raise ValueError("no")
+        await asyncio.Event().wait()
+
+    agent = agent_on(None, answer, timeout_ms=5)
+    for number in range(20):
+        with pytest.raises(ValueError, match="no"):
+            await say(agent, "fail", f"t{number}")
+        assert (await say(agent, "late", f"t{number}")).finish_reason == "timeout"
+        turn = asyncio.create_task(say(agent, "cancelled", f"t{number}"))
+        await asyncio.sleep(0)
+        turn.cancel()
+        await asyncio.wait({turn})
+        stream = stream_agent_trigger(agent, "chat.message", given("stopped", f"t{number}"))
+        stream.stop()
+        assert (await stream.result()).status == "interrupted"
+    turns = agent.runtime()._turns
+    assert isinstance(turns, MemoryAgentState)
+    assert len(turns._store.tables.locks) == 0
+    assert sum((await leftovers_of(agent)).values()) == 0
+    await agent.aclose()
+
+
+async def test_L127_a_thousand_providers_change_nothing_that_they_share(path: Path) -> None:
+    gc.collect()
+    before = (len(memory_store._stores), len(sqlite_worker._workers), threading.active_count())
+    for number in range(1000):
+        async with open_agent_state(f"memory:{number}") as state:
+            await agent_on(state).conversation("t").append([])
+        if number % 20 == 0:
+            async with open_agent_state(f"file:{path}") as state:
+                await agent_on(state).conversations().sessions()
+    del state
+    gc.collect()
+    after = (len(memory_store._stores), len(sqlite_worker._workers), threading.active_count())
+    assert after == before

@@ -1,0 +1,34 @@
+"""Limits: how long things may take, how many may run at once, and how large they may be."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import attrs
+
+MAX_VALUE_BYTES: Final = 5_000_000
+"""Largest value of a parameter; the server refuses 5 MiB."""
+
+MAX_RESPONSE_BYTES: Final = 10_000_000
+"""Largest answer to one statement or batch."""
+
+
+@attrs.frozen(kw_only=True)
+class Limits:
+    """Limits of one driver; durations in seconds.
+
+    Attributes:
+        connect: How long a connection may take.
+        request: How long a request may take, from connecting to the last byte of the answer.
+        retry: How long after the first attempt another one is made at most.
+        reads: How many reads are in flight at most, on each event loop.
+        writes: How many batches share one request at most.
+        write_bytes: How many bytes they have together at most; a larger one goes alone.
+    """
+
+    connect: float = 5.0
+    request: float = 10.0
+    retry: float = 5.0
+    reads: int = 8
+    writes: int = 64
+    write_bytes: int = 256 * 1024

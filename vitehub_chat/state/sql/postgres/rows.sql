@@ -1,0 +1,132 @@
+-- name: select_row
+-- Rows, with the columns in the order of the record.
+SELECT
+    conversation_key, id & 4294967295, session_key, session_id, message_id, role, status,
+    created_at, recorded_at, turn_no, turn_id, thread_id, author, is_shown, body, extra, fence_key,
+    fence_token, expires_at
+FROM {prefix}rows
+
+-- name: live
+-- A range of a conversation without what has expired.
+id > :above AND id < :below AND (expires_at IS NULL OR expires_at > :now)
+
+-- name: by_message
+-- The row of a message id.
+{select_row}
+WHERE conversation_key = :conversation_key AND message_id = :message_id
+    AND (expires_at IS NULL OR expires_at > :now)
+
+-- name: insert
+-- A new row, in place of an expired one of the same message; the step saw that it is not live.
+INSERT INTO {prefix}rows AS stored (
+    id, conversation_key, session_key, session_id, message_id, role, status, created_at,
+    recorded_at, turn_no, turn_id, thread_id, author, is_shown, fence_key, fence_token, expires_at,
+    body, extra
+) VALUES (
+    :id, :conversation_key, :session_key, :session_id, :message_id, :role, :status, :created_at,
+    :recorded_at, :turn_no, :turn_id, :thread_id, :author, :is_shown, :fence_key, :fence_token,
+    :expires_at, :body, :extra
+)
+ON CONFLICT (conversation_key, message_id) DO UPDATE SET
+    id = excluded.id,
+    session_key = excluded.session_key,
+    session_id = excluded.session_id,
+    role = excluded.role,
+    status = excluded.status,
+    created_at = excluded.created_at,
+    recorded_at = excluded.recorded_at,
+    turn_no = excluded.turn_no,
+    turn_id = excluded.turn_id,
+    thread_id = excluded.thread_id,
+    author = excluded.author,
+    is_shown = excluded.is_shown,
+    fence_key = excluded.fence_key,
+    fence_token = excluded.fence_token,
+    expires_at = excluded.expires_at,
+    body = excluded.body,
+    extra = excluded.extra
+WHERE stored.expires_at IS NOT NULL
+
+-- name: replace
+-- Replace the row of a number.
+UPDATE {prefix}rows SET
+    session_key = :session_key,
+    session_id = :session_id,
+    message_id = :message_id,
+    role = :role,
+    status = :status,
+    created_at = :created_at,
+    recorded_at = :recorded_at,
+    turn_no = :turn_no,
+    turn_id = :turn_id,
+    thread_id = :thread_id,
+    author = :author,
+    is_shown = :is_shown,
+    fence_key = :fence_key,
+    fence_token = :fence_token,
+    expires_at = :expires_at,
+    body = :body,
+    extra = :extra
+WHERE id = :id
+
+-- name: conversation_ascending
+-- Rows of a conversation, the oldest first.
+{select_row} WHERE {live} AND is_shown >= :least_shown ORDER BY id LIMIT :limit
+
+-- name: conversation_descending
+-- Rows of a conversation, the newest first.
+{select_row} WHERE {live} AND is_shown >= :least_shown ORDER BY id DESC LIMIT :limit
+
+-- name: session_ascending
+-- Rows of a session, the oldest first.
+{select_row} WHERE session_key = :session_key AND {live} AND is_shown >= :least_shown
+ORDER BY id LIMIT :limit
+
+-- name: session_descending
+-- Rows of a session, the newest first.
+{select_row} WHERE session_key = :session_key AND {live} AND is_shown >= :least_shown
+ORDER BY id DESC LIMIT :limit
+
+-- name: conversation_hidden_ascending
+-- Rows of a conversation that are not shown, the oldest first.
+{select_row} WHERE NOT is_shown AND {live} ORDER BY id LIMIT :limit
+
+-- name: conversation_hidden_descending
+-- Rows of a conversation that are not shown, the newest first.
+{select_row} WHERE NOT is_shown AND {live} ORDER BY id DESC LIMIT :limit
+
+-- name: session_hidden_ascending
+-- Rows of a session that are not shown, the oldest first.
+{select_row} WHERE session_key = :session_key AND NOT is_shown AND {live}
+ORDER BY id LIMIT :limit
+
+-- name: session_hidden_descending
+-- Rows of a session that are not shown, the newest first.
+{select_row} WHERE session_key = :session_key AND NOT is_shown AND {live}
+ORDER BY id DESC LIMIT :limit
+
+-- name: pending
+-- The rows of a conversation whose answer is not complete.
+{select_row} WHERE conversation_key = :conversation_key AND status = 'pending' ORDER BY id
+
+-- name: delete_conversation
+-- Delete the rows of a conversation.
+DELETE FROM {prefix}rows WHERE id > :above AND id < :below
+
+-- name: delete_session
+-- Delete the rows of a session.
+DELETE FROM {prefix}rows WHERE session_key = :session_key AND id > :above AND id < :below
+
+-- name: purge
+-- Delete some expired rows, the longest expired first.
+DELETE FROM {prefix}rows WHERE id IN (
+    SELECT id FROM {prefix}rows WHERE expires_at <= :now
+    ORDER BY expires_at, id LIMIT :limit FOR UPDATE SKIP LOCKED
+)
+
+-- name: keep_forever
+-- Let some of the rows that expire not expire.
+UPDATE {prefix}rows SET expires_at = NULL WHERE id IN (
+    SELECT id FROM {prefix}rows WHERE expires_at IS NOT NULL
+    ORDER BY expires_at, id LIMIT :limit FOR UPDATE
+)
