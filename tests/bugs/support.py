@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 import subprocess
 import sys
@@ -60,17 +61,18 @@ async def texts_of(agent: Agent, thread: str = "t") -> list[str]:
 
 
 def change(path: Path, sql: str, *values: object) -> int:
-    """Change a state file behind the back of the provider; `$` is the table prefix."""
+    """Change a state file behind the back of the provider, and return how many rows that changed.
+
+    `$` is the table prefix.
+    """
     with closing(sqlite3.connect(path)) as connection, connection:
-        text = sql.replace("$", "vitehub_agent_state_")
-        return connection.execute(text, values).rowcount
+        connection.execute(sql.replace("$", "vitehub_agent_state_"), values)
+        return connection.total_changes
 
 
 def run_script(script: str, *arguments: object, **variables: str) -> str:
     """Run a script in a process of its own and return what it printed."""
-    import os
-
-    done = subprocess.run(  # noqa: S603 - our own script
+    done = subprocess.run(
         [sys.executable, "-W", "error", "-c", script, *map(str, arguments)],
         capture_output=True,
         text=True,

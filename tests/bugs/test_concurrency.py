@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from tests.bugs.support import agent_on, hear, processes, rows_of, say, tell
-from vitehub_chat.agent.driver import DriverCall
 from vitehub_chat import open_agent_state
+from vitehub_chat.agent.driver import DriverCall
 from vitehub_chat.state.providers.sqlite import open_sqlite
 from vitehub_chat.state.stepped import SteppedAgentState
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import closing
 from pathlib import Path
 from typing import Any, cast
@@ -24,6 +24,7 @@ from vitehub_chat.errors import StateUnavailableError
 from vitehub_chat.model.events import ToolCall, ToolResult
 from vitehub_chat.state.providers.sqlite import open_sqlite
 from vitehub_chat.state.stepped import SteppedAgentState
+
 
 @pytest.fixture(scope="module")
 def children() -> Any:
@@ -56,9 +57,7 @@ async def test_L323_a_turn_stopped_before_its_first_word_keeps_the_message(
     ]
 
 
-async def test_L324_turns_before_a_killed_one_are_complete(
-    children: Children, path: Path
-) -> None:
+async def test_L324_turns_before_a_killed_one_are_complete(children: Children, path: Path) -> None:
     url = f"file:{path}"
     await asyncio.to_thread(
         children.kill_at,
@@ -83,9 +82,7 @@ async def test_L324_turns_before_a_killed_one_are_complete(
         await agent.aclose()
 
 
-async def test_L237_tool_results_before_a_kill_are_durable(
-    children: Children, path: Path
-) -> None:
+async def test_L237_tool_results_before_a_kill_are_durable(children: Children, path: Path) -> None:
     url = f"file:{path}"
     await asyncio.to_thread(
         children.kill_at,
@@ -179,7 +176,7 @@ async def test_L290_an_old_answer_of_blank_text_and_calls_is_cleaned_when_it_is_
         yield "fine"
 
     call = {"type": "dynamic-tool", "toolName": "look", "toolCallId": "c1", "input": {}}
-    old = [
+    old: list[Mapping[str, Any]] = [
         {"id": "u1", "role": "user", "parts": [{"type": "text", "text": "hi"}]},
         {
             "id": "a1",
@@ -194,7 +191,7 @@ async def test_L290_an_old_answer_of_blank_text_and_calls_is_cleaned_when_it_is_
         agent = define_agent(
             name=NAME,
             driver=create({"model": FunctionModel(stream_function=answer)}),
-            capabilities=[chat(trigger_history=WINDOW)],
+            capabilities=[chat({"trigger_history": WINDOW})],
             state=state,
         )
         await agent.conversation("t").append(old)

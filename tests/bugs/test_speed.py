@@ -20,6 +20,13 @@ TWICE = 2.0
 """What a read may cost more on a large store than on a small one; a scan costs hundreds."""
 
 
+COPY_SESSION = """
+WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 100000)
+INSERT INTO $sessions (scope, base, session_id, COLUMNS)
+SELECT 'x' || i, NULL, NULL, COLUMNS FROM n, (SELECT * FROM $sessions LIMIT 1)
+"""
+
+
 class Effort:
     """Counts the instructions that SQLite carries out on the reader of a state."""
 
@@ -65,6 +72,7 @@ async def test_L203_a_window_of_twenty_reads_no_more_of_fifty_thousand_rows(path
         await fill(agent, "large", 50_000)
         effort = Effort(state)
         await say(agent, "warm", "other")
+        await agent.conversation("other").history()
         small = await effort.of(say(agent, "A", "small"))
         large = await effort.of(say(agent, "A", "large"))
         assert large <= TWICE * small
@@ -112,11 +120,7 @@ async def test_L268_listing_twenty_of_a_hundred_thousand_sessions_reads_twenty(p
             " first_message_id, started_at, last_message_at, message_count, turn_count,"
             " generation, began_by_new"
         )
-        copies = (
-            "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 100000)"
-            f" INSERT INTO $sessions (scope, base, session_id, {columns})"  # noqa: S608
-            f" SELECT 'x' || i, NULL, NULL, {columns} FROM n, (SELECT * FROM $sessions LIMIT 1)"
-        )
+        copies = COPY_SESSION.replace("COLUMNS", columns)
         assert await asyncio.to_thread(change, path, copies) == 100_000
         for listing in (agent.conversations(), agent.conversations(user_key="somebody")):
             begun = time.perf_counter()

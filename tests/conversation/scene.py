@@ -62,7 +62,7 @@ class Scene:
     async def waiting(self, count: int, lock_key: str = lock_of("t")) -> None:
         """Wait until so many messages wait for a lock."""
         async with asyncio.timeout(LIMIT_S):
-            while await self.count_waiting(lock_key) != count:
+            while await self.count_waiting(lock_key) != count:  # noqa: ASYNC110 - a store tells nobody
                 await asyncio.sleep(0)
 
     async def count_waiting(self, lock_key: str = lock_of("t")) -> int:

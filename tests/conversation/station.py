@@ -25,6 +25,7 @@ from vitehub_chat.agent.driver import DriverCall, ToolSpec
 from vitehub_chat.agent.stream import AgentStream
 from vitehub_chat.errors import ChatError
 from vitehub_chat.model.events import Done, DriverEvent, TextDelta
+from vitehub_chat.state.contract import AgentState
 from vitehub_chat.testing.clock import FakeClock
 
 LIMIT_S = 20
@@ -50,7 +51,7 @@ class Ended:
         return f"{self.error} {self.code}" if self.error else f"{self.status} {self.text}".strip()
 
 
-class Boom(Exception):
+class BoomError(Exception):
     """What the driver raises for a message that begins with `fail`."""
 
 
@@ -83,7 +84,7 @@ class SteppedDriver:
             if self._stops:
                 await self.go_on(call.text).wait()
             if call.text.startswith("fail"):
-                raise Boom(call.text)
+                raise BoomError(call.text)
             yield TextDelta("text", answer)
             yield Done("stop")
         except asyncio.CancelledError:
@@ -111,18 +112,19 @@ class Station:
         self.agent: Agent = define_agent(
             name="station", driver=self.driver, capabilities=[chat(options)]
         )
+        self._state: AgentState | None = None
         self._streams: dict[str, AgentStream] = {}
         self._tasks: dict[str, asyncio.Task[Ended]] = {}
 
     async def open(self, url: str | None) -> None:
         if url is not None:
-            self.agent.state = await open_agent_state(url, clock=self.clock).__aenter__()
+            self._state = await open_agent_state(url, clock=self.clock).__aenter__()
+            self.agent.state = self._state
 
     async def close(self) -> None:
-        state = self.agent.state
         await self.agent.aclose()
-        if state is not None:
-            await state.__aexit__(None, None, None)
+        if self._state is not None:
+            await self._state.aclose()
 
     async def do(self, op: str, arguments: Mapping[str, Any]) -> Any:
         answer: Any = await getattr(self, f"_{op}")(**arguments)
@@ -151,8 +153,7 @@ class Station:
         self.clock.advance(seconds=seconds)
 
     async def _seats(self, count: int) -> None:
-        while self._engine is None or len(self._engine._room) < count:
-            await asyncio.sleep(0)
+        await until(lambda: self._engine is not None and len(self._engine._room) >= count)
 
     async def _calls(self) -> list[str]:
         return self.driver.calls
@@ -194,7 +195,7 @@ async def _end_of(stream: AgentStream) -> Ended:
         result = await running
     except ChatError as error:
         return Ended(error=type(error).__name__, code=error.code)
-    except Boom as error:
+    except BoomError as error:
         return Ended(error="Boom", code=str(error))
     except asyncio.CancelledError:
         return Ended(error="CancelledError")
@@ -386,7 +387,7 @@ class _Server:
 async def until(condition: Callable[[], bool]) -> None:
     """Let other tasks go on until a condition holds."""
     async with asyncio.timeout(LIMIT_S):
-        while not condition():
+        while not condition():  # noqa: ASYNC110 - the package tells nobody
             await asyncio.sleep(0)
 
 

@@ -7,7 +7,6 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
 
-import attrs
 import pytest
 
 from tests.conversation.scene import Scene, check_free, lock_of, rows_of
@@ -23,7 +22,6 @@ from vitehub_chat import (
 )
 from vitehub_chat.agent.driver import DriverCall
 from vitehub_chat.model.events import ToolCall, ToolResult
-from vitehub_chat.model.rows import Row
 from vitehub_chat.state.stepped import SteppedAgentState
 from vitehub_chat.testing.clock import FakeClock
 

@@ -263,7 +263,7 @@ def test_an_application_that_configures_structlog_changes_nothing(
 
 
 def run_python(source: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(  # noqa: S603 - our own source
+    return subprocess.run(
         [sys.executable, "-c", source], capture_output=True, text=True, check=False
     )
 

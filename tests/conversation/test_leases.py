@@ -9,7 +9,7 @@ from datetime import timedelta
 import pytest
 
 from tests.conversation.conftest import SetScene
-from tests.conversation.scene import key_of, lock_of, shorts
+from tests.conversation.scene import check_free, key_of, lock_of, rows_of, shorts
 from tests.conversation.virtual_time import LoopClock, run_virtually
 from vitehub_chat import (
     Agent,
@@ -28,6 +28,7 @@ from vitehub_chat.model.policies import ConcurrencyPolicy
 from vitehub_chat.model.requests import RunInfo, TurnRequest
 from vitehub_chat.model.results import RunResult
 from vitehub_chat.state.contract import AgentState
+from vitehub_chat.state.stepped import SteppedAgentState
 from vitehub_chat.state.values import NewEntry
 from vitehub_chat.testing.clock import FakeClock
 
@@ -261,4 +262,19 @@ async def test_a_stream_of_a_turn_that_lost_its_lock_ends_with_an_error(store: s
         assert kinds[-1] == "error"
         with pytest.raises(StateConflictError):
             await stream.result()
+        await agent.aclose()
+
+
+@pytest.mark.parametrize("store", ["memory", "file"], indirect=True)
+async def test_a_conflict_that_the_driver_raises_is_no_lost_lock(store: str) -> None:
+    async def conflict(_call: DriverCall) -> str:
+        raise StateConflictError("of another conversation")
+
+    async with open_agent_state(store, clock=FakeClock()) as state:
+        assert isinstance(state, SteppedAgentState)
+        agent = define_agent(name="station", driver=conflict, capabilities=[chat()], state=state)
+        with pytest.raises(StateConflictError, match="of another conversation"):
+            await say(agent, "A")
+        assert [row.status for row in await rows_of(state, "t")] == ["complete", "error"]
+        await check_free(state, "t")
         await agent.aclose()

@@ -6,6 +6,8 @@ import pytest
 
 from tests.conversation.conftest import SetScene
 from tests.conversation.scene import shorts
+from vitehub_chat import chat
+from vitehub_chat.errors import ConfigError, ConfigOverrideWarning
 
 
 async def test_C01_serial_gives_every_message_its_own_run_in_order(set_scene: SetScene) -> None:
@@ -91,6 +93,17 @@ async def test_C09_parallel_runs_at_most_so_many_at_once(set_scene: SetScene) ->
     assert await shorts(*ends) == [f"complete {text}[]" for text in "ABCD"]
     assert await site.ask("most") == 2
     await scene.check_nothing_is_left()
+
+
+def test_C10_a_limit_of_no_turn_is_refused() -> None:
+    with pytest.raises(ConfigError) as caught:
+        chat({"concurrency": {"strategy": "parallel", "max_concurrent": 0}})
+    assert caught.value.path == "concurrency.max_concurrent"
+
+
+def test_C11_a_limit_without_effect_warns() -> None:
+    with pytest.warns(ConfigOverrideWarning, match="max_concurrent"):
+        chat({"concurrency": {"strategy": "queue", "max_concurrent": 2}})
 
 
 async def test_parallel_turns_share_no_lock(set_scene: SetScene) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import selectors
 from collections.abc import Coroutine
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from typing import Any, TypeVar
 
@@ -58,5 +59,11 @@ class LoopClock:
 
 def run_virtually(main: Coroutine[Any, Any, T]) -> T:
     """Run a coroutine in virtual time."""
-    with asyncio.Runner(loop_factory=VirtualLoop) as runner:
-        return runner.run(main)
+    loop = VirtualLoop()
+    threads = ThreadPoolExecutor(1)
+    loop.set_default_executor(threads)
+    with asyncio.Runner(loop_factory=lambda: loop) as runner:
+        answer = runner.run(main)
+        # In real time: the loop would give up on its threads at once.
+        threads.shutdown()
+    return answer

@@ -1,4 +1,4 @@
-"""kill -9 at any moment of a turn: nothing acknowledged is lost, nothing doubled, and it goes on."""
+"""kill -9 at any moment of a turn: nothing acknowledged is lost or doubled, and it goes on."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from tests.faults.children import Children, Counting, Told, agent_on, at_point, 
 from tests.faults.worker import POINTS, Ahead, said
 from vitehub_chat import open_agent_state, run_agent_trigger
 from vitehub_chat.agent.agent import Agent
+from vitehub_chat.agent.driver import DriverCall
 from vitehub_chat.model.rows import Row
 
 LEASE_S = 31
@@ -25,7 +26,7 @@ def moments() -> list[tuple[str | None, Moment]]:
     """Return every point, and then moments that fall anywhere."""
     exactly: list[tuple[str | None, Moment]] = [(point, at_point(point)) for point in POINTS]
     lines = [(7919 * number) % 61 + 1 for number in range(RANDOM_KILLS)]
-    return exactly + [(None, lambda told, line=line: len(told) >= line) for line in lines]  # type: ignore[misc]
+    return exactly + [(None, lambda told, line=line: len(told) >= line) for line in lines]
 
 
 @pytest.mark.slow
@@ -116,8 +117,10 @@ async def test_C31_messages_that_waited_for_a_killed_process_are_run_in_order_by
     url = f"file:{tmp_path}/state.db"
     told = await asyncio.to_thread(
         children.kill_at,
-        lambda told: [each[0] for each in told].count("admitted") == 4
-        and "driving" in [each[0] for each in told],
+        lambda told: (
+            [each[0] for each in told].count("admitted") == 4
+            and "driving" in [each[0] for each in told]
+        ),
         url=url,
         ahead_s=0,
         threads={"x": ["A", "B", "C", "D"]},
@@ -160,8 +163,8 @@ async def test_the_next_turn_after_a_killed_one_sees_what_was_said(
     seen: list[list[str]] = []
 
     class Looking(Counting):
-        def __call__(self, call: object) -> str:
-            seen.append([message.text for message in call.messages])  # type: ignore[attr-defined]
+        def __call__(self, call: DriverCall) -> str:
+            seen.append([message.text for message in call.messages])
             return "fine"
 
     async with open_agent_state(url, clock=Ahead(LEASE_S)) as state:

@@ -18,7 +18,7 @@ from vitehub_chat import chat, define_agent, open_agent_state, run_agent_trigger
 from vitehub_chat.agent.driver import DriverCall
 from vitehub_chat.model.clock import Clock, SystemClock
 from vitehub_chat.model.events import ToolCall, ToolResult
-from vitehub_chat.state.contract import AgentState, TurnStore
+from vitehub_chat.state.contract import TurnStore
 
 POINTS = (
     "admitting",
@@ -35,7 +35,12 @@ POINTS = (
 )
 """The moments of a turn at which a child tells how far it is."""
 
-_STEPS = {"admit": POINTS[0:2], "record": POINTS[2:4], "progress": POINTS[6:8], "finish": POINTS[8:10]}
+_STEPS = {
+    "admit": POINTS[0:2],
+    "record": POINTS[2:4],
+    "progress": POINTS[6:8],
+    "finish": POINTS[8:10],
+}
 
 
 class Ahead:
@@ -50,6 +55,12 @@ class Ahead:
         return self._clock.now().astimezone(UTC) + self._ahead
 
 
+def write_line(*facts: object) -> None:
+    """Write a line at once, so that a kill cannot cut it in two."""
+    sys.stdout.flush()
+    os.write(sys.stdout.fileno(), f"{json.dumps(facts)}\n".encode())
+
+
 class Teller:
     """Tells points, and stands still at the one that is asked for, the n-th time it comes."""
 
@@ -58,7 +69,7 @@ class Teller:
         self._left = times
 
     def tell(self, point: str, *facts: str) -> None:
-        print(json.dumps([point, *facts]), flush=True)
+        write_line(point, *facts)
         if point == self._hold:
             self._left -= 1
             if not self._left:
@@ -123,9 +134,7 @@ async def work(
     async with open_agent_state(url, clock=Ahead(ahead_s)) as state:
         state.turns = cast(Any, ToldTurns(state.turns, teller.tell))  # type: ignore[misc]
         driver = make_driver(teller.tell, tools)
-        agent = define_agent(
-            name="station", driver=driver, capabilities=[chat()], state=cast(AgentState, state)
-        )
+        agent = define_agent(name="station", driver=driver, capabilities=[chat()], state=state)
 
         async def run(thread: str, text: str) -> None:
             result = await run_agent_trigger(agent, "chat.message", said(text, thread))
@@ -149,11 +158,10 @@ def main() -> None:
         pid = os.fork()
         if not pid:
             asyncio.run(work(**command))
-            sys.stdout.flush()
             os._exit(0)
-        print(json.dumps(["born", pid]), flush=True)
+        write_line("born", pid)
         _, status = os.waitpid(pid, 0)
-        print(json.dumps(["gone", os.waitstatus_to_exitcode(status)]), flush=True)
+        write_line("gone", os.waitstatus_to_exitcode(status))
 
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@ from typing import Any
 from vitehub_chat.model.keys import ConversationKey
 from vitehub_chat.model.messages import Message
 from vitehub_chat.state.providers.sqlite.state import SqliteAgentState
+from vitehub_chat.state.stepped import SteppedAgentState
 from vitehub_chat.state.tables import Transaction
 from vitehub_chat.state.values import NewRow, SessionRequest
 
@@ -25,12 +26,12 @@ def row(message_id: str, text: str = "hi") -> NewRow:
     return NewRow(message=Message(message_id, "user", ({"type": "text", "text": text},)))
 
 
-async def append(state: SqliteAgentState, *message_ids: str) -> list[int]:
+async def append(state: SteppedAgentState, *message_ids: str) -> list[int]:
     rows = await state.transcripts.append(SESSION, rows=[row(each) for each in message_ids])
     return [each.seq for each in rows]
 
 
-async def stored(state: SqliteAgentState) -> list[tuple[int, str | None]]:
+async def stored(state: SteppedAgentState) -> list[tuple[int, str | None]]:
     batches = [batch async for batch in state.transcripts.export(KEY)]
     return [(each.seq, each.message.id) for batch in batches for each in batch.rows]
 

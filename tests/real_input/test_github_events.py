@@ -60,7 +60,9 @@ def read_events(folder: Path) -> Iterator[Event]:
     index = folder / "@octokit" / "webhooks-examples" / "api.github.com" / "index.json"
     for kind in json.loads(index.read_text(encoding="utf-8")):
         for number, payload in enumerate(kind["examples"]):
-            subject = next((payload[name] for name in SUBJECTS if payload.get(name)), {})
+            subject: Mapping[str, Any] = next(
+                (payload[name] for name in SUBJECTS if payload.get(name)), {}
+            )
             words = (kind["name"], payload.get("action"))
             yield Event(
                 id=f"{kind['name']}-{number}",
@@ -111,11 +113,10 @@ async def test_every_event_is_answered_and_read_back_as_it_was(
         threads.setdefault(event.thread, []).append(event)
     assert len(threads) > 20
     async with open_agent_state(url) as state:
-        window = {"source": "transcript", "max_messages": WINDOW}
         agent = define_agent(
             name="station",
             driver=answer,
-            capabilities=[chat(trigger_history=window)],
+            capabilities=[chat(trigger_history={"source": "transcript", "max_messages": WINDOW})],
             state=state,
         )
         if is_mixed:

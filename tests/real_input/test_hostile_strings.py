@@ -30,9 +30,7 @@ def answer(call: DriverCall) -> str:
 
 
 def agent_on(state: Any, **options: Any) -> Agent:
-    return define_agent(
-        name="station", driver=answer, capabilities=[chat(options)], state=state
-    )
+    return define_agent(name="station", driver=answer, capabilities=[chat(options)], state=state)
 
 
 async def say(agent: Agent, message: dict[str, Any], **given: Any) -> str:
@@ -148,6 +146,25 @@ async def test_what_is_no_id_is_refused_before_anything_is_written(strings: list
             with pytest.raises(InputError):
                 agent.conversation(text)
         assert (await agent.conversations().sessions()).items == ()
+        await agent.aclose()
+
+
+async def test_a_number_is_a_session_id_as_long_as_its_digits_are_one() -> None:
+    async with open_agent_state("memory:") as state:
+        agent = agent_on(state, sessions=True)
+        given = {"run": {"threadId": "t"}}
+        for number, value in enumerate([0, -1, 2**64, 10**400, 10**600]):
+            await say(agent, {"id": f"m{number}", "metadata": {"sessionId": value}}, **given)
+        with pytest.raises(InputError):
+            await say(agent, {"id": "m", "metadata": {"sessionId": 10**5000}}, **given)
+        rows = (await agent.conversation("t").history()).items
+        assert [row.session_id for row in rows[::2]] == [
+            "0",
+            "-1",
+            str(2**64),
+            str(10**400),
+            None,
+        ]
         await agent.aclose()
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -15,6 +16,7 @@ Json = Any
 JsonObject = Mapping[str, Any]
 """A JSON object."""
 
+_ESCAPED_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 _MAX_DEPTH = 20
 _MAX_REPR = 2000
 _encoder = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
@@ -48,8 +50,15 @@ def jsonable(value: object) -> Json:
 
 
 def decode_json(text: str) -> Json:
-    """Return the value of JSON text; raises `ValueError` when it is none."""
-    return json.loads(text)
+    """Return the value of JSON text, with lone surrogates replaced.
+
+    Raises:
+        ValueError: It is none.
+    """
+    value = json.loads(text)
+    if "\\u" in text and _ESCAPED_SURROGATE.search(text) is not None:
+        return json.loads(replace_surrogates(json.dumps(value, ensure_ascii=False)))
+    return value
 
 
 def replace_surrogates(text: str) -> str:

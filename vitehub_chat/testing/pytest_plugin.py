@@ -53,7 +53,7 @@ def agent_state_opener() -> OpenState:
 def agent_state_check(request: pytest.FixtureRequest) -> AgentStateCheck:
     """Give one check of Agent State providers."""
     option = request.config.getoption(_OPTION)
-    return AgentStateCheck(request.param, _features(option))
+    return AgentStateCheck(request.param, _features(str(option)))
 
 
 class AgentStateCheck:

@@ -10,6 +10,7 @@ import hashlib
 import re
 from collections.abc import Mapping, Sequence
 from importlib import resources
+from types import MappingProxyType
 
 import attrs
 
@@ -17,6 +18,8 @@ from vitehub_chat.errors import ConfigError
 
 _HEAD = re.compile(r"^-- name: (\w+)\n-- .+\n", re.MULTILINE)
 _PREFIX = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+NO_PARTS: Mapping[str, str] = MappingProxyType({})
 
 
 @attrs.frozen
@@ -34,13 +37,18 @@ class Migration:
     statements: tuple[str, ...]
 
 
-def load_statements(dialect: str, prefix: str) -> Mapping[str, str]:
-    """Return the statements of a dialect by `file.name`, for tables of a prefix."""
+def load_statements(
+    dialect: str, prefix: str, parts_of: Mapping[str, str] = NO_PARTS
+) -> Mapping[str, str]:
+    """Return the statements of a dialect by `file.name`, for tables of a prefix.
+
+    `parts_of` are texts of other dialects that these may use, by name.
+    """
     _check_prefix(prefix)
     found: dict[str, str] = {}
     for name, text in _files(dialect):
         parts = _HEAD.split(text)[1:]
-        known = {"prefix": prefix}
+        known = {"prefix": prefix, **parts_of}
         for key, template in zip(parts[::2], parts[1::2], strict=True):
             known[key] = template.strip().format_map(known)
             found[f"{name}.{key}"] = known[key]

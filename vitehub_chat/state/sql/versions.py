@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from vitehub_chat.errors import ConfigError, SchemaVersionError
-from vitehub_chat.state.sql.mapping import Statements
+from vitehub_chat.state.sql.mapping import Columns, Statements
 from vitehub_chat.state.sql.named import Migration
 
 
@@ -17,8 +17,16 @@ def read_version(statements: Statements, migrations: Sequence[Migration]) -> int
     """
     if statements.fetch("meta.table_of_versions", {}) is None:
         return 0
+    return check_versions(statements.fetch_all("meta.versions", {}), migrations)
+
+
+def check_versions(applied: Sequence[Columns], migrations: Sequence[Migration]) -> int:
+    """Return the newest of the versions that were applied, with their checksums; 0 without any.
+
+    Raises:
+        SchemaVersionError: One is newer than this release, or has another schema.
+    """
     known = {migration.version: migration.checksum for migration in migrations}
-    applied = statements.fetch_all("meta.versions", {})
     newest: int = max((version for version, _ in applied), default=0)
     if newest > len(migrations):
         raise SchemaVersionError(

@@ -223,6 +223,12 @@ async def check_expired_messages_take_no_place(open_state: OpenState, clock: Fak
             equal((await line.admit(name)).pushed_out, (), "who is pushed out")
         equal((await line.admit("f")).pushed_out, (line.ticket("d"),), "who is pushed out")
         equal(await line.drain(grant), [["a"], ["e"], ["f"]], "the runs")
+        line = new_line(state, max_queue_size=1, on_queue_full="reject", queue_entry_ttl=LIFE)
+        grant = await line.start("a")
+        await line.admit_all("b")
+        clock.advance(seconds=LIFE.total_seconds())
+        await line.admit_all("c")
+        equal(await line.drain(grant), [["a"], ["c"]], "the runs of a line that refuses")
 
 
 @group

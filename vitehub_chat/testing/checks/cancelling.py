@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from vitehub_chat.state.contract import AgentState
 from vitehub_chat.state.values import Grant
-from vitehub_chat.testing.checks.expecting import equal, holds, yes
+from vitehub_chat.testing.checks.expecting import equal, holds
 from vitehub_chat.testing.checks.lines import LEASE, Line, new_line
 from vitehub_chat.testing.checks.material import append, new_key, numbers_of, stored, stored_ids
 from vitehub_chat.testing.checks.registry import CheckGroup, OpenState
@@ -177,8 +177,9 @@ async def _expect_whole_end(line: Line, grant: Grant) -> None:
     if outcome.state == "ended":
         equal(after, ["a", "re a"], "the rows of a message that has ended")
         equal(await line.states("b"), ["running"], "how far the next message is")
-    else:
-        yes(await line.renew(grant), "whether a run that goes on is renewed")
+    elif not await line.renew(grant):
+        ended = await line.outcome("a")
+        equal(ended.state, "ended", "how far a message is whose run does not go on")
 
 
 class _Cancel:

@@ -26,7 +26,7 @@ async def check_no_order_of_steps_strands_a_message(
     """Answer every message once, in every order of admitting some and running others."""
     async with open_state(clock) as state:
         for strategy in ("serial", "queue"):
-            for order in _orders("hhhhh", "aaa"):
+            for order in _orders("hhhh", "aaa"):
                 await _play(new_line(state, strategy), order)
 
 
@@ -36,7 +36,7 @@ async def check_no_order_of_withdrawing_strands_a_message(
 ) -> None:
     """Answer every message but the withdrawn one, whenever it is taken back."""
     async with open_state(clock) as state:
-        for order in _orders("hhhhh", "aaw"):
+        for order in _orders("hhhh", "aaw"):
             await _play(new_line(state), order)
 
 

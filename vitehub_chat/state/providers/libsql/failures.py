@@ -4,9 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from copy import copy
 from typing import Final, Literal
 
-from vitehub_chat.errors import ChatError, ConfigError, StateError, StateUnavailableError
+from vitehub_chat.errors import (
+    ChatError,
+    ConfigError,
+    StateConflictError,
+    StateError,
+    StateUnavailableError,
+)
 
 Repeat = Literal["always", "idempotent", "never"]
 """When an attempt may be repeated: nothing was done; perhaps it was done; it would fail again."""
@@ -32,15 +39,7 @@ class HranaError(Exception):
         super().__init__(f"{code}: {text}" if text else code)
 
 
-class ConstraintError(StateError):
-    """A constraint of the database refused a statement; nothing was written."""
-
-
-class TooLargeError(StateError):
-    """A value or an answer is larger than the server allows; nothing was written."""
-
-
-class Failure(Exception):
+class AttemptError(Exception):
     """One attempt failed.
 
     Attributes:
@@ -66,6 +65,16 @@ class Failure(Exception):
         self.at_once = at_once
         self.timed_out = timed_out
 
+    def copy(self) -> AttemptError:
+        """Return the same failure for somebody else who waits for the same request."""
+        return AttemptError(
+            copy(self.error),
+            self.repeat,
+            self.error.__cause__,
+            at_once=self.at_once,
+            timed_out=self.timed_out,
+        )
+
 
 def unavailable(
     message: str,
@@ -74,16 +83,16 @@ def unavailable(
     *,
     at_once: bool = False,
     timed_out: bool = False,
-) -> Failure:
+) -> AttemptError:
     """Return the failure of an attempt that got no answer, or none that says what was done."""
     outcome: Literal["unknown", "not_written"] = (
         "unknown" if repeat == "idempotent" else "not_written"
     )
     error = StateUnavailableError(message, outcome=outcome)
-    return Failure(error, repeat, cause, at_once=at_once, timed_out=timed_out)
+    return AttemptError(error, repeat, cause, at_once=at_once, timed_out=timed_out)
 
 
-def from_code(code: str, message: str) -> Failure:
+def from_code(code: str, message: str) -> AttemptError:
     """Return the failure that an error in an answer means; the transaction was rolled back."""
     cause = HranaError(code, message)
     if _STREAM.search(code) or (not code and _STREAM.search(message)):
@@ -91,33 +100,40 @@ def from_code(code: str, message: str) -> Failure:
     for prefix, make in _CODES.items():
         if code.startswith(prefix):
             return make(cause)
-    return Failure(StateError(f"the server refused a statement: {cause.code}"), "never", cause)
+    return AttemptError(StateError(f"the server refused a statement: {cause.code}"), "never", cause)
 
 
-def from_status(status: int, text: str) -> Failure:
+def from_status(status: int, text: str) -> AttemptError:
     """Return the failure that an HTTP status other than 200 means."""
     cause = HranaError(f"HTTP_{status}", text)
-    if status in {400, 404, 410} and _STREAM.search(text):
+    if status in {400, 404, 410} and is_about_stream(text):
         # A stream is looked up before anything of the request is done.
         return unavailable("the server lost the stream", "always", cause, at_once=True)
     if status in _STATUSES:
         return _STATUSES[status](cause)
-    if status >= 500 or status == 408:  # noqa: PLR2004  server errors begin there; a timeout
+    if status >= 500 or status == 408:
         return unavailable(f"the server failed with status {status}", "idempotent", cause)
-    if status < 400:  # noqa: PLR2004  redirects end there
+    if status < 400:
         error = ConfigError(
             "the server refers to another address", path="state.url", hint="give that one"
         )
-        return Failure(error, "never", cause)
-    return Failure(StateError(f"the server refused a request: status {status}"), "never", cause)
+        return AttemptError(error, "never", cause)
+    return AttemptError(
+        StateError(f"the server refused a request: status {status}"), "never", cause
+    )
 
 
-def too_large(what: str, cause: BaseException | None = None) -> Failure:
+def is_about_stream(text: str) -> bool:
+    """Tell whether an answer says that the stream is expired, invalid or not found."""
+    return _STREAM.search(text) is not None
+
+
+def too_large(what: str, cause: BaseException | None = None) -> AttemptError:
     """Return the failure for what is above a limit of size."""
-    return Failure(TooLargeError(f"{what} is larger than the server allows"), "never", cause)
+    return AttemptError(StateError(f"{what} is larger than the server allows"), "never", cause)
 
 
-def unauthorized(cause: BaseException | None = None) -> Failure:
+def unauthorized(cause: BaseException | None = None) -> AttemptError:
     """Return the failure for a token that is wrong, expired or missing."""
     error = ConfigError(
         "the server does not accept the token, or wants one",
@@ -125,11 +141,11 @@ def unauthorized(cause: BaseException | None = None) -> Failure:
         code="unauthorized",
         hint="set auth_token or auth_token_env to a token that is valid for this database",
     )
-    return Failure(error, "never", cause)
+    return AttemptError(error, "never", cause)
 
 
-def _forbidden(cause: HranaError) -> Failure:
-    return Failure(
+def _forbidden(cause: HranaError) -> AttemptError:
+    return AttemptError(
         StateError(
             "the server does not allow this to the token",
             code="read_only",
@@ -140,32 +156,32 @@ def _forbidden(cause: HranaError) -> Failure:
     )
 
 
-def _no_endpoint(cause: HranaError) -> Failure:
+def _no_endpoint(cause: HranaError) -> AttemptError:
     error = ConfigError(
         "no Hrana over HTTP, version 3 or 2, at this address",
         path="state.url",
         hint="check host, port and base path; servers with version 1 alone need ws:// or wss://",
     )
-    return Failure(error, "never", cause)
+    return AttemptError(error, "never", cause)
 
 
-def _busy(cause: HranaError) -> Failure:
+def _busy(cause: HranaError) -> AttemptError:
     return unavailable("somebody else kept writing to the database", "always", cause)
 
 
-def _overloaded(cause: HranaError) -> Failure:
+def _overloaded(cause: HranaError) -> AttemptError:
     return unavailable("the server has too much to do", "always", cause)
 
 
-def _constraint(cause: HranaError) -> Failure:
-    return Failure(ConstraintError("a constraint refused a statement"), "never", cause)
+def _constraint(cause: HranaError) -> AttemptError:
+    return AttemptError(StateConflictError("a constraint refused a statement"), "never", cause)
 
 
-def _plain(message: str, code: str) -> Callable[[HranaError], Failure]:
-    return lambda cause: Failure(StateError(message, code=code), "never", cause)
+def _plain(message: str, code: str) -> Callable[[HranaError], AttemptError]:
+    return lambda cause: AttemptError(StateError(message, code=code), "never", cause)
 
 
-_CODES: Final[Mapping[str, Callable[[HranaError], Failure]]] = {
+_CODES: Final[Mapping[str, Callable[[HranaError], AttemptError]]] = {
     "SQLITE_BUSY": _busy,
     "SQLITE_LOCKED": _busy,
     "SQLITE_PROTOCOL": _busy,
@@ -183,7 +199,7 @@ _CODES: Final[Mapping[str, Callable[[HranaError], Failure]]] = {
     "AUTH_": unauthorized,
 }
 
-_STATUSES: Final[Mapping[int, Callable[[HranaError], Failure]]] = {
+_STATUSES: Final[Mapping[int, Callable[[HranaError], AttemptError]]] = {
     401: unauthorized,
     403: _forbidden,
     404: _no_endpoint,

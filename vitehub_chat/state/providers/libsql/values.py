@@ -8,17 +8,15 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from vitehub_chat.errors import InputError
-from vitehub_chat.state.providers.libsql.failures import TooLargeError
+from vitehub_chat.errors import InputError, StateError
 from vitehub_chat.state.providers.libsql.limits import MAX_VALUE_BYTES
+from vitehub_chat.state.sql.driver import Value
 
-Value = int | float | str | bytes | None
 Row = tuple[Value, ...]
 Encoded = dict[str, Any]
 
 _MIN_INTEGER: Final = -(2**63)
 _MAX_INTEGER: Final = 2**63 - 1
-_LONGEST_CHARACTER: Final = 4
 
 
 def encode_value(name: str, value: object) -> Encoded:
@@ -27,7 +25,7 @@ def encode_value(name: str, value: object) -> Encoded:
     Raises:
         InputError: An integer of more than 64 bits, a number that is not finite, a text with a
             lone surrogate, or another type.
-        TooLargeError: It has more than `MAX_VALUE_BYTES`.
+        StateError: It has more than `MAX_VALUE_BYTES`.
     """
     if value is None:
         return {"type": "null"}
@@ -81,25 +79,17 @@ def _decode_blob(text: str) -> bytes:
 
 
 def _check_text(name: str, text: str) -> str:
-    if text.isascii() or len(text) * _LONGEST_CHARACTER <= MAX_VALUE_BYTES:
-        size = len(text)
-        _check_surrogates(name, text)
-    else:
-        size = len(_check_surrogates(name, text))
+    try:
+        size = len(text) if text.isascii() else len(text.encode())
+    except UnicodeEncodeError:  # its text shows a part of the value
+        raise InputError(f"{name!r} has half of a surrogate pair") from None
     _check_size(name, size)
     return text
 
 
-def _check_surrogates(name: str, text: str) -> bytes:
-    try:
-        return text.encode()
-    except UnicodeEncodeError:  # its text shows a part of the value
-        raise InputError(f"{name!r} has half of a surrogate pair") from None
-
-
 def _check_size(name: str, size: int) -> None:
     if size > MAX_VALUE_BYTES:
-        raise TooLargeError(
+        raise StateError(
             f"the value of {name!r} has {size} bytes",
             hint=f"a remote database takes at most {MAX_VALUE_BYTES}",
         )

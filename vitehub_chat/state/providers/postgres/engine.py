@@ -13,7 +13,7 @@ from vitehub_chat.state.providers.postgres.schema import Preparation
 from vitehub_chat.state.providers.postgres.upkeep import Upkeep
 from vitehub_chat.state.providers.postgres.workers import Workers
 
-MOST_WRITERS: Final = 4
+MOST_WRITERS: Final = 2
 MOST_READERS: Final = 4
 """How many connections of each kind one process has at most; each is made when it is needed."""
 

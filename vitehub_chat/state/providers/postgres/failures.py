@@ -32,7 +32,7 @@ _REFUSED: Final = re.compile(
     r"|role \"[^\"]*\" (does not exist|is not permitted)|permission denied for database",
 )
 _UNKNOWN_DATABASE: Final = re.compile(r"database \"[^\"]*\" does not exist")
-_BAD_PARAMETER: Final = re.compile(r"connection failed: (invalid|unrecognized)\b|invalid \w+ value")
+_BAD_PARAMETER: Final = re.compile(r"invalid \w+ value|invalid integer value")
 
 
 def is_lost(error: psycopg.Error) -> bool:
@@ -96,7 +96,9 @@ def _refusal_of(error: psycopg.Error) -> ConfigError | None:
         )
     if code == "3D000" or (code is None and _UNKNOWN_DATABASE.search(text)):
         return ConfigError("names a database that does not exist", path="state.url")
-    if code is None and _BAD_PARAMETER.search(text):
+    # The driver itself complains about a parameter that it takes for its own.
+    is_complaint = isinstance(error, psycopg.ProgrammingError) or _BAD_PARAMETER.search(text)
+    if code is None and is_complaint:
         return ConfigError("has a parameter with a wrong value", path="state.url")
     return None
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Mapping
 from typing import Any, Final
@@ -67,11 +68,10 @@ def parse_target(url: str) -> Target:
     if authority.count("@") > 1 or "@" in database or "@" in query:
         raise _invalid("has an '@' too many", hint="percent-encode user name and password")
     _check_names(query)
-    try:
+    parameters = None
+    with contextlib.suppress(psycopg.Error):  # its text shows what it stumbled over
         parameters = conninfo_to_dict(f"postgresql://{url[match.end() :]}")
-    except psycopg.Error:
-        parameters = {}
-    if not parameters or not _PORTS.fullmatch(str(parameters.get("port", ""))):
+    if parameters is None or not _PORTS.fullmatch(str(parameters.get("port", ""))):
         raise _invalid("is malformed", hint="write postgresql://USER:PASSWORD@HOST:PORT/DATABASE")
     return Target({**_DEFAULTS, **parameters, "client_encoding": "utf8"})
 

@@ -19,8 +19,10 @@ class ServerClock:
     everybody. It is right to about half the time that the server takes to answer.
     """
 
-    def __init__(self, local: Clock) -> None:
+    def __init__(self, local: Clock, *, elapsed: Callable[[], float] = time.monotonic) -> None:
+        """Follow a clock until a server was asked; `elapsed` counts seconds from any start."""
         self._local = local
+        self._elapsed = elapsed
         self._offset = timedelta()
         self._measured_at: float | None = None
 
@@ -30,7 +32,7 @@ class ServerClock:
 
     def measure(self, ask: Callable[[], int]) -> None:
         """Ask the server for its time, in microseconds, unless that was done lately."""
-        at = time.monotonic()
+        at = self._elapsed()
         if self._measured_at is not None and at - self._measured_at < MEASURED_EVERY_SECONDS:
             return
         before = self._local.now()

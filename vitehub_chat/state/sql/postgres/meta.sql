@@ -1,6 +1,7 @@
 -- name: settings
 -- What holds for one transaction; a sequential scan would conflict with every other writer.
 SET LOCAL enable_seqscan = off;
+SET LOCAL jit = off;
 SET LOCAL lock_timeout = :lock_timeout
 
 -- name: begin

@@ -1,0 +1,195 @@
+"""Processes: killed while they write, forked while they are open, several at once."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+
+import pytest
+
+from tests.providers.postgres_server import Place
+from tests.providers.sqlite_helpers import start, stored
+
+pytestmark = pytest.mark.service
+
+COMMON = """
+import asyncio, os, sys
+from vitehub_chat.model.keys import ConversationKey
+from vitehub_chat.model.messages import Message
+from vitehub_chat.state.providers.postgres import open_postgres
+from vitehub_chat.state.values import NewRow, SessionRequest
+
+SESSION = SessionRequest(conversation=ConversationKey(None, "helper", "portal", "t1"))
+state = open_postgres(sys.argv[1], table_prefix=sys.argv[2])
+
+async def append(name):
+    message = Message(name, "user", ({"type": "text", "text": "hi"},))
+    [row] = await state.transcripts.append(SESSION, rows=[NewRow(message=message)])
+    return row.seq
+
+async def append_many(name, count):
+    return await asyncio.gather(*(append(f"{name}{each}") for each in range(count)))
+"""
+
+APPEND_UNTIL_KILLED = (
+    COMMON
+    + """
+async def task(name):
+    number = 0
+    while True:
+        message_id = f"{name}-{number}"
+        seq = await append(message_id)
+        os.write(1, f"{seq} {message_id}\\n".encode())
+        number += 1
+
+async def main(run):
+    async with state:
+        await asyncio.gather(*(task(f"{run}-{each}") for each in range(4)))
+
+asyncio.run(main(sys.argv[3]))
+"""
+)
+
+APPEND_AND_END = (
+    COMMON
+    + """
+async def main(name):
+    async with state:
+        await append_many(name, 25)
+
+asyncio.run(main(sys.argv[3]))
+"""
+)
+
+FORK = (
+    COMMON
+    + """
+import warnings
+warnings.simplefilter("ignore", DeprecationWarning)
+child_is_done, parent_is_closed = os.pipe(), os.pipe()
+
+async def before():
+    await state.__aenter__()
+    asyncio.ensure_future(append("left behind by the loop"))
+    return await append_many("before", 10)
+
+async def in_child():
+    await append_many("child", 10)
+    os.write(child_is_done[1], b".")
+    os.read(parent_is_closed[0], 1)
+    await append_many("child again", 10)
+    await state.aclose()
+
+async def in_parent():
+    await append_many("parent", 10)
+    os.read(child_is_done[0], 1)
+    await append_many("parent again", 10)
+    await state.aclose()
+    os.write(parent_is_closed[1], b".")
+
+asyncio.run(before())
+pid = os.fork()
+if pid == 0:
+    asyncio.run(in_child())
+    sys.exit()  # with everything that is finalised then
+asyncio.run(in_parent())
+sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+"""
+)
+
+FORK_WHILE_WRITING = (
+    COMMON
+    + """
+import threading, warnings
+warnings.simplefilter("ignore", DeprecationWarning)
+asyncio.run(state.__aenter__())
+
+def one_after_the_other(name):
+    async def main():
+        for number in range(20):
+            await append(f"{name}-{number}")
+    asyncio.run(main())
+
+threads = [threading.Thread(target=one_after_the_other, args=(f"thread{n}",)) for n in range(2)]
+for thread in threads:
+    thread.start()
+children = []
+for number in range(3):
+    pid = os.fork()
+    if pid == 0:
+        asyncio.run(append_many(f"child{number}", 20))
+        os._exit(0)
+    children.append(pid)
+codes = [os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) for pid in children]
+for thread in threads:
+    thread.join()
+asyncio.run(state.aclose())
+assert codes == [0] * 3, codes
+"""
+)
+
+SEQ_AND_ID = "SELECT id & 4294967295, message_id FROM $rows ORDER BY id"
+
+
+def finish(script: str, place: Place, *arguments: object) -> None:
+    process = start(script, place.server.url, place.prefix, *arguments)
+    process.communicate(timeout=100)
+    assert process.returncode == 0
+
+
+def test_p22_every_acknowledged_row_survives_the_kill_of_its_writer(place: Place) -> None:
+    acknowledged = {}
+    for run in range(4):
+        process = start(APPEND_UNTIL_KILLED, place.server.url, place.prefix, run)
+        assert process.stdout is not None
+        lines = [process.stdout.readline() for _ in range(5 + 7 * run)]
+        process.kill()
+        lines += process.communicate()[0].splitlines(keepends=True)
+        for line in lines:
+            if line.endswith("\n"):
+                seq, message_id = line.split()
+                acknowledged[int(seq)] = message_id
+    rows = place.query(SEQ_AND_ID)
+    assert [seq for seq, _ in rows] == list(range(1, len(rows) + 1))
+    assert len({message_id for _, message_id in rows}) == len(rows)
+    assert len(acknowledged) >= 4 * 5
+    assert acknowledged.items() <= dict(rows).items()
+
+
+def test_four_processes_write_without_an_error(place: Place) -> None:
+    url, prefix = place.server.url, place.prefix
+    processes = [start(APPEND_AND_END, url, prefix, f"{name}-") for name in "abcd"]
+    for process in processes:
+        process.communicate(timeout=100)
+    assert [process.returncode for process in processes] == [0] * 4
+    assert [seq for seq, _ in place.query(SEQ_AND_ID)] == list(range(1, 101))
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no fork here")
+def test_a_child_and_its_parent_go_on_with_the_same_state(place: Place) -> None:
+    finish(FORK, place)
+    rows = place.query(SEQ_AND_ID)
+    assert {message_id.rstrip("0123456789") for _, message_id in rows} == {
+        "before",
+        "left behind by the loop",
+        "child",
+        "parent",
+        "child again",
+        "parent again",
+    }
+    assert [seq for seq, _ in rows] == list(range(1, 52))
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no fork here")
+def test_forks_while_threads_write_lose_nothing(place: Place) -> None:
+    finish(FORK_WHILE_WRITING, place)
+    assert [seq for seq, _ in place.query(SEQ_AND_ID)] == list(range(1, 101))
+
+
+async def test_what_one_process_writes_another_reads(place: Place) -> None:
+    async with place.open() as state:
+        assert await stored(state) == []
+        await asyncio.to_thread(finish, APPEND_AND_END, place, "m")
+        assert sorted(message_id or "" for _, message_id in await stored(state)) == sorted(
+            f"m{number}" for number in range(25)
+        )

@@ -1,0 +1,70 @@
+"""The network: one request and its answer, or why there is none."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+from types import SimpleNamespace
+from typing import Final
+
+import aiohttp
+
+from vitehub_chat.errors import StateUnavailableError
+from vitehub_chat.state.providers.libsql.failures import AttemptError, unavailable
+from vitehub_chat.state.providers.libsql.sessions import Session
+
+_STALE_SECONDS: Final = 1.0
+_LARGE: Final = 1024 * 1024  # from there on it is sent in pieces
+
+
+async def post(
+    session: Session, url: str, body: bytes, *, token: str | None, seconds: float | None = None
+) -> tuple[int, bytes]:
+    """Send a request and return status and body of its answer.
+
+    Args:
+        session: The connections to use.
+        url: Where to.
+        body: JSON.
+        token: What is shown to the server, or None.
+        seconds: How long it may take, None is the limit of the session.
+
+    Raises:
+        AttemptError: There is no complete answer.
+    """
+    headers = {"content-type": "application/json"}
+    if token is not None:
+        headers["authorization"] = f"Bearer {token}"
+    context = SimpleNamespace(is_reused=False)
+    loop = asyncio.get_running_loop()
+    has_idled = loop.time() - session.answered_at >= _STALE_SECONDS
+    try:
+        async with asyncio.timeout(seconds):
+            async with session.http.post(
+                url,
+                data=body if len(body) < _LARGE else io.BytesIO(body),
+                headers=headers,
+                allow_redirects=False,  # a token is for one server
+                trace_request_ctx=context,
+            ) as response:
+                return response.status, await response.read()
+    except (aiohttp.ClientError, OSError) as error:
+        raise _failure(error, is_stale=has_idled and context.is_reused) from None
+    finally:
+        session.answered_at = loop.time()
+
+
+def _failure(error: Exception, *, is_stale: bool) -> AttemptError:
+    """Return what an error means; `is_stale` says that the connection was long idle before."""
+    if isinstance(error, aiohttp.ClientConnectorCertificateError | aiohttp.ClientSSLError):
+        wrapped = StateUnavailableError(
+            "no secure connection to the server", retryable=False, hint="check its certificate"
+        )
+        return AttemptError(wrapped, "never", error)
+    if isinstance(error, aiohttp.ClientConnectorError | aiohttp.ConnectionTimeoutError):
+        return unavailable("no connection to the server", "always", error)
+    if isinstance(error, TimeoutError):
+        return unavailable("the server did not answer in time", "idempotent", error, timed_out=True)
+    if is_stale and isinstance(error, aiohttp.ClientOSError | aiohttp.ServerDisconnectedError):
+        return unavailable("an idle connection was closed", "always", error, at_once=True)
+    return unavailable("the connection to the server was lost", "idempotent", error)

@@ -1,0 +1,130 @@
+"""The Agent State of SQL databases that are reached by requests.
+
+Every call is one request when nothing has changed since this process last looked, and one more to
+look. There are no transactions that stay open between two requests; what a transaction would
+promise comes from this:
+
+**Scopes.** Everything a step can read belongs to a lock with its line, to a conversation, or is a
+lookup of one row through an index. Locks and conversations have a revision each, and whatever
+changes them raises it in the same batch.
+
+**Guards.** A step runs on what is known here, in tables of this process (`scratch`). Its write is
+one batch, whose first statement asserts all the step relied on: the revision of every scope it
+read, and the outcome of every lookup. If any of it has changed, a constraint refuses the batch, all
+is fetched anew, in one batch and so at one moment, and the step runs again. So every write happens
+as if its step had run alone, at the moment of its batch. An answer that writes nothing, an error
+among them, is given only if everything it relies on was fetched at one moment during the call.
+
+**Misses.** What a step asks for and nobody fetched raises `Miss`: it is fetched with the rest, and
+the step runs again. What is fetched first is a guess (`guessing`), on which nothing else depends.
+
+**Writes without an answer.** The first statement of a batch also leaves a note of it, under a
+random name. When the answer to a batch is lost, the state is fetched anew together with the note:
+
+- The note is there: the batch has happened, whatever others did since; the answer computed for it
+  is returned, and nothing is sent again.
+- It is not there: the batch may still be under way. Whatever is sent now, a write of the step run
+  anew or, if that has nothing to write or raised, an empty one, asserts and raises all scopes that
+  the lost batch relied on. Of the two only one can happen: both assert the same revisions, and the
+  first one raises them for good. If the lost batch was first, the new one is refused, and the note
+  is found then.
+
+A driver that repeats a batch by itself is covered, too: if the first attempt went through, the
+second is refused, and the note is found.
+
+**Tokens.** A fencing token is above the revision of its lock's scope, which then is at least that
+token, and outlives the lock. Scopes of locks that nobody wanted for an hour are deleted; the
+revision of every scope that is not there is one floor, which is above all that were deleted. So
+neither tokens nor revisions ever come again.
+
+**The cache** keeps what this process wrote or fetched last. Only writes go on from it, and a write
+that goes on from something old is refused like any other.
+
+Other programs must not write to the same tables without raising the scopes; the providers of files
+do not, so one store is for one of them at a time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Coroutine
+from typing import Any, Final, TypeVar
+
+import attrs
+
+from vitehub_chat.errors import StateClosedError, StateUnavailableError
+from vitehub_chat.model.clock import Clock, SystemClock, to_epoch_us
+from vitehub_chat.state.needs import Needs
+from vitehub_chat.state.options import StateOptions
+from vitehub_chat.state.sql.attempts import Attempts, Workshop
+from vitehub_chat.state.sql.cache import Cache
+from vitehub_chat.state.sql.driver import SqlDriver
+from vitehub_chat.state.sql.lines import Lines
+from vitehub_chat.state.sql.loading import Loader
+from vitehub_chat.state.sql.numbers import Numbers
+from vitehub_chat.state.sql.retrying import Retrying
+from vitehub_chat.state.sql.schema import drop_schema, open_schema
+from vitehub_chat.state.sql.server_clock import ServerClock
+from vitehub_chat.state.sql.texts import Texts, load_texts
+from vitehub_chat.state.sql.upkeep import Upkeep
+from vitehub_chat.state.stepped import Step, SteppedAgentState
+
+T = TypeVar("T")
+
+
+class SqlAgentState(SteppedAgentState):
+    """An Agent State over a driver; see the module for how.
+
+    Any number of tasks and event loops may use it. A write that has begun goes on when nobody
+    waits for it any more.
+
+    Attributes:
+        options: What it was opened with.
+    """
+
+    def __init__(
+        self,
+        driver: SqlDriver,
+        *,
+        clock: Clock | None = None,
+        options: StateOptions | None = None,
+        retrying: Retrying | None = None,
+    ) -> None:
+        """Create a closed state.
+
+        Args:
+            driver: The database; it is closed with the state.
+            clock: The source of the time. None and the clock of the machine follow that of the
+                server, if the driver says so; any other one is taken as it is.
+            options: Those of `StateOptions` that are not about a connection.
+            retrying: How often requests are made again.
+
+        Raises:
+            ConfigError: There are no statements for the dialect of the driver.
+        """
+        self.options = StateOptions() if options is None else options
+        follows = driver.capabilities.has_server_clock and (
+            clock is None or isinstance(clock, SystemClock)
+        )
+        local = SystemClock() if clock is None else clock
+        server_clock = ServerClock(local) if follows else None
+        super().__init__(
+            clock=server_clock or local,
+            features=_features_of(driver, server_time=follows),
+            retention=self.options.retention,
+        )
+        self._driver = driver
+        self._server_clock = server_clock
+        self._retrying = Retrying() if retrying is None else retrying
+        self._texts = load_texts(driver.capabilities.dialect, self.options.table_prefix)
+        self._process = self._new_process(None)
+        self._tasks: set[asyncio.Task[Any]] = set()
+
+    async def run_write(self, step: Step[T], /) -> T:
+        """Run a step in one transaction; when it raises nothing is written."""
+        return await self.write_with(step, Needs(now=to_epoch_us(self.clock.now())))
+
+    async def run_read(self, step: Step[T], /) -> T:
+        """Run a step that writes nothing on one consistent view."""
+        return await self.read_with(step, Needs(now=to_epoch_us(self.clock.now())))

@@ -1,0 +1,43 @@
+"""Columns: records as a driver takes and returns them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from vitehub_chat.state.records import (
+    ConversationRecord,
+    EntryRecord,
+    LockRecord,
+    RowRecord,
+    SessionRecord,
+    SummaryRecord,
+)
+from vitehub_chat.state.sql.driver import Value
+from vitehub_chat.state.sql.mapping import Records
+
+LOCKS: Final = Records(LockRecord)
+ENTRIES: Final = Records(EntryRecord, facts=("starts_session", "coalesces"))
+CONVERSATIONS: Final = Records(ConversationRecord)
+SESSIONS: Final = Records(SessionRecord, facts=("began_by_new",))
+ROWS: Final = Records(RowRecord, facts=("is_shown",))
+SUMMARIES: Final = Records(SummaryRecord)
+
+_SEQ_BITS: Final = 32
+
+
+def values_of(records: Records[Any], record: object) -> dict[str, Value]:
+    """Return the fields of a record by name, facts as numbers."""
+    return as_values(records.values_of(record))
+
+
+def as_values(fields: Mapping[str, Any]) -> dict[str, Value]:
+    """Return values with facts as numbers."""
+    return {
+        name: int(value) if isinstance(value, bool) else value for name, value in fields.items()
+    }
+
+
+def row_id(conversation_key: int, seq: int) -> int:
+    """Return the number of a row in the table."""
+    return (conversation_key << _SEQ_BITS) + seq

@@ -1,0 +1,1 @@
+"""What can be looked up in a store that is reached by requests."""

@@ -1,0 +1,184 @@
+-- name: floor
+-- The revision of every scope that is not there.
+(SELECT value FROM {prefix}counters WHERE name = 'floor')
+
+-- name: conversation
+-- The number of a conversation that is named by its key.
+(SELECT key FROM {prefix}conversations WHERE encoded = :encoded)
+
+-- name: wanted
+-- The key of a lock: itself, or that of an entry named by its ticket or its claim.
+coalesce(
+    :lock_key,
+    (SELECT lock_key FROM {prefix}entries WHERE ticket_id = :ticket_id),
+    (SELECT lock_key FROM {prefix}entries WHERE claim_key = :claim_key)
+)
+
+-- name: lock_columns
+-- The key of a lock, the revision of its scope, and who holds it, if anybody.
+wanted.key, coalesce(
+    (SELECT revision FROM {prefix}scopes WHERE scope = 'lock:' || wanted.key), {floor}
+), held.lock_key, held.token, held.ticket_id, held.owner, held.until
+
+-- name: holder
+-- Who holds the locks that are wanted.
+LEFT JOIN {prefix}locks AS held ON held.lock_key = wanted.key
+
+-- name: lock
+-- A lock, also if nobody holds it.
+SELECT {lock_columns} FROM (SELECT {wanted} AS key) AS wanted {holder}
+WHERE wanted.key IS NOT NULL
+
+-- name: locks_of_pending
+-- The locks under which answers of a conversation are written.
+SELECT {lock_columns} FROM (
+    SELECT DISTINCT fence_key AS key FROM {prefix}rows
+    WHERE conversation_key = {conversation} AND status = 'pending' AND fence_key IS NOT NULL
+) AS wanted {holder}
+
+-- name: locks_of_open
+-- The locks that open entries of a conversation want.
+SELECT {lock_columns} FROM (
+    SELECT DISTINCT lock_key AS key FROM {prefix}entries
+    WHERE conversation = :encoded AND state IN ('waiting', 'running', 'recorded')
+) AS wanted {holder}
+
+-- name: named
+-- An entry by its ticket or its claim.
+{select_entry} WHERE ticket_id = :ticket_id OR claim_key = :claim_key
+
+-- name: waiting
+-- The entries that wait for a lock.
+{select_entry} WHERE lock_key = {wanted} AND state = 'waiting'
+
+-- name: running
+-- The entries that a lock is held for, and those of one run.
+{select_entry} WHERE state IN ('running', 'recorded') AND run_ticket_id IN (
+    :ticket_id, (SELECT ticket_id FROM {prefix}locks WHERE lock_key = {wanted})
+)
+
+-- name: open_entries
+-- The entries of a conversation that have not ended.
+{select_entry} WHERE conversation = :encoded AND state IN ('waiting', 'running', 'recorded')
+
+-- name: count_entries
+-- Count the entries of a conversation, or of one of its sessions, that are not forgotten.
+SELECT count(*) FROM {prefix}entries
+WHERE conversation = :encoded AND (:session_key IS NULL OR session_key = :session_key)
+    AND NOT (state IN ('ended', 'lost') AND keep_until <= :now)
+
+-- name: place
+-- A conversation with the revision of its scope, also if there is none yet.
+SELECT
+    coalesce(
+        (SELECT revision FROM {prefix}scopes WHERE scope = 'conversation:' || wanted.encoded),
+        {floor}
+    ),
+    found.key, found.encoded, found.last_seq, found.generation
+FROM (SELECT :encoded AS encoded) AS wanted
+LEFT JOIN {prefix}conversations AS found ON found.encoded = wanted.encoded
+
+-- name: pending
+-- The rows of a conversation whose answer is not complete.
+{select_row} WHERE conversation_key = {conversation} AND status = 'pending'
+
+-- name: home_columns
+-- A session, and the revision of the conversation that has its rows.
+found.*, coalesce(
+    (SELECT revision FROM {prefix}scopes WHERE scope = 'conversation:' || found.conversation),
+    {floor}
+)
+
+-- name: session
+-- One session.
+SELECT {home_columns} FROM ({session_by_key}) AS found
+
+-- name: newest_by_id
+-- The newest session of an id in a scope.
+SELECT {home_columns} FROM ({session_by_id}) AS found
+
+-- name: newest_by_base
+-- The newest session of a base in a scope.
+SELECT {home_columns} FROM ({session_by_base}) AS found
+
+-- name: session_of_ticket
+-- The session that an entry was recorded in.
+SELECT {home_columns} FROM (
+    {select_session}
+    WHERE key = (SELECT session_key FROM {prefix}entries WHERE ticket_id = :ticket_id)
+) AS found
+
+-- name: session_of_conversation
+-- The newest session of an id whose rows a conversation has.
+{select_session}
+WHERE conversation_key = {conversation} AND session_id IS :session_id ORDER BY key DESC LIMIT 1
+
+-- name: sessions_of_conversation
+-- Every session whose rows a conversation has.
+{select_session} WHERE conversation_key = {conversation}
+
+-- name: summary
+-- The manual summary of a conversation or of a session.
+SELECT conversation_key, session_key, text, created_at FROM {prefix}summaries
+WHERE conversation_key = {conversation} AND session_key = :session_key
+
+-- name: count_summaries
+-- Count the manual summaries of a conversation, or of one session.
+SELECT count(*) FROM {prefix}summaries
+WHERE conversation_key = {conversation}
+    AND (:session_key IS NULL OR session_key = :session_key)
+
+-- name: count_rows
+-- Count the rows of a conversation.
+SELECT count(*) FROM {prefix}rows
+WHERE id > ({conversation} << 32) AND id < ({conversation} << 32) + 4294967296
+
+-- name: count_rows_of_session
+-- Count the rows of a session.
+SELECT count(*) FROM {prefix}rows INDEXED BY {prefix}rows_session
+WHERE session_key = :session_key
+
+-- name: messages
+-- The rows of some message ids, expired ones too.
+{select_row} WHERE conversation_key = {conversation} AND message_id IN (:message_ids)
+
+-- name: answer_of_ticket
+-- The row of the answer with which an entry ended.
+{select_row}
+WHERE conversation_key = (
+    SELECT conversation_key FROM {prefix}sessions
+    WHERE key = (SELECT session_key FROM {prefix}entries WHERE ticket_id = :ticket_id)
+) AND message_id = (
+    SELECT json_extract(ending, '$.message_id') FROM {prefix}entries
+    WHERE ticket_id = :ticket_id AND json_valid(ending)
+)
+
+-- name: session_of_rows
+-- The number of the session whose rows are wanted, known or by what it is the newest of.
+CASE :session_by
+    WHEN 'base' THEN (
+        SELECT key FROM {prefix}sessions WHERE scope = :session_scope AND base IS :session_name
+        ORDER BY key DESC LIMIT 1
+    )
+    WHEN 'id' THEN (
+        SELECT key FROM {prefix}sessions
+        WHERE conversation_key = {conversation} AND session_id IS :session_name
+        ORDER BY key DESC LIMIT 1
+    )
+    ELSE :session_key
+END
+
+-- name: middle
+-- The place of the row around which rows are wanted.
+(
+    SELECT id & 4294967295 FROM {prefix}rows
+    WHERE conversation_key = {conversation} AND message_id = :around
+)
+
+-- name: above
+-- The number in the table above which rows are wanted.
+({conversation} << 32) + CASE :side WHEN 'newer' THEN {middle} ELSE :above END
+
+-- name: below
+-- The number in the table below which rows are wanted.
+({conversation} << 32) + CASE :side WHEN 'older' THEN {middle} ELSE :below END

@@ -1,0 +1,43 @@
+-- name: is_due
+-- Tell whether there is anything to clean up.
+SELECT
+    EXISTS (SELECT 1 FROM {prefix}rows WHERE expires_at <= :now)
+    OR EXISTS (
+        SELECT 1 FROM {prefix}entries WHERE keep_until <= :now AND state IN ('ended', 'lost')
+    )
+    OR EXISTS (SELECT 1 FROM {prefix}scopes WHERE idle_at <= :before)
+    OR EXISTS (SELECT 1 FROM {prefix}writes WHERE at <= :before)
+
+-- name: idle
+-- Some scopes of locks that nobody wants, the longest idle first.
+SELECT scope FROM {prefix}scopes WHERE idle_at <= :before ORDER BY idle_at LIMIT :limit
+
+-- name: raise_floor
+-- Raise the floor above the scopes that are about to be deleted.
+UPDATE {prefix}counters SET value = max(value, coalesce(
+    (SELECT max(revision) + 1 FROM {prefix}scopes WHERE scope IN ({idle})), 0
+)) WHERE name = 'floor'
+
+-- name: purge_scopes
+-- Delete some idle scopes.
+DELETE FROM {prefix}scopes WHERE scope IN ({idle})
+
+-- name: purge_writes
+-- Forget some writes of long ago.
+DELETE FROM {prefix}writes WHERE (at, nonce) IN (
+    SELECT at, nonce FROM {prefix}writes WHERE at <= :before ORDER BY at LIMIT :many
+)
+
+-- name: has_expiring
+-- Tell whether any row will expire, or has.
+SELECT EXISTS (SELECT 1 FROM {prefix}rows WHERE expires_at IS NOT NULL)
+
+-- name: raise_expiring
+-- Raise the scopes of conversations with rows that are about to expire no more.
+UPDATE {prefix}scopes SET revision = revision + 1 WHERE scope IN (
+    SELECT 'conversation:' || encoded FROM {prefix}conversations WHERE key IN (
+        SELECT id >> 32 FROM (
+            SELECT id FROM {prefix}rows WHERE expires_at IS NOT NULL LIMIT :limit
+        )
+    )
+)

@@ -1,0 +1,182 @@
+"""Writing: one batch for what a step changed, refused if what it relied on has changed meanwhile."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final
+
+import attrs
+
+from vitehub_chat.state.sql.columns import (
+    CONVERSATIONS,
+    ENTRIES,
+    LOCKS,
+    ROWS,
+    SESSIONS,
+    SUMMARIES,
+    row_id,
+    values_of,
+)
+from vitehub_chat.state.sql.driver import Statement, Value
+from vitehub_chat.state.sql.guards import make_guards
+from vitehub_chat.state.sql.known import Known
+from vitehub_chat.state.sql.scratch.work import Place, Removal, Work
+from vitehub_chat.state.sql.texts import Texts
+
+Change = tuple[Place, Any, Any]
+"""A record that is not what it was: its place, as it was, and as it is now."""
+
+_RECORDS: Final = {
+    "lock": LOCKS,
+    "entry": ENTRIES,
+    "conversation": CONVERSATIONS,
+    "session": SESSIONS,
+    "row": ROWS,
+    "summary": SUMMARIES,
+}
+_INSERTS: Final = {
+    "lock": "locks.put",
+    "entry": "entries.insert",
+    "conversation": "changes.insert_conversation",
+    "session": "changes.insert_session",
+    "row": "rows.insert",
+    "summary": "summaries.put",
+}
+_UPDATES: Final = {
+    "lock": "locks.put",
+    "entry": "entries.update",
+    "conversation": "changes.update_conversation",
+    "session": "sessions.update",
+    "row": "rows.replace",
+    "summary": "summaries.put",
+}
+_DELETES: Final = {
+    "lock": "locks.delete",
+    "entry": "entries.delete",
+    "session": "sessions.delete",
+    "row": "changes.delete_row",
+}
+
+
+@attrs.frozen
+class Batch:
+    """What to send for one run of a step.
+
+    Attributes:
+        at: When it was made; with the nonce it names this write.
+        nonce: What tells it from all others.
+        revisions: The scopes that it raises, with their new revisions.
+        statements: What it does; nothing of it if a condition does not hold.
+    """
+
+    at: int
+    nonce: str
+    revisions: Mapping[str, int]
+    statements: Sequence[Statement]
+
+
+def changes_of(work: Work) -> Sequence[Change]:
+    """Return what a step changed."""
+    found = ((place, before, _current(work.known, place)) for place, before in work.before.items())
+    return [change for change in found if change[1] != change[2]]
+
+
+def make_batch(
+    texts: Texts, work: Work, *, at: int, nonce: str, fenced: Mapping[str, int]
+) -> Batch:
+    """Return what to send for a step.
+
+    Args:
+        texts: The statements.
+        work: The run of the step.
+        at: The time, in microseconds.
+        nonce: What tells this write from all others.
+        fenced: Scopes with their revisions that are raised besides, so that an earlier attempt
+            that relied on them cannot be written any more.
+    """
+    changes = changes_of(work)
+    relied = {**fenced, **work.scopes}
+    raised = {_scope_of(place) for place, _, _ in changes} | fenced.keys()
+    raised |= {f"conversation:{each.encoded}" for each in work.removals}
+    revisions = {scope: _next(work.known, scope, relied.get(scope, 0)) for scope in raised}
+    return Batch(
+        at,
+        nonce,
+        revisions,
+        [
+            *make_guards(texts, work, relied, at=at, nonce=nonce),
+            *(_raise(texts, work.known, each, revisions[each], at) for each in sorted(revisions)),
+            *(_remove(texts, each) for each in work.removals),
+            *_write(texts, changes),
+        ],
+    )
+
+
+def _scope_of(place: Place) -> str:
+    kind, home, _ = place
+    return f"lock:{home}" if kind in {"lock", "entry"} else f"conversation:{home}"
+
+
+def _next(known: Known, scope: str, revision: int) -> int:
+    """Return the next revision of a scope; that of a lock is never below its token."""
+    kind, _, key = scope.partition(":")
+    part = known.locks.get(key) if kind == "lock" else None
+    token = 0 if part is None or part.lock is None else part.lock.token
+    return max(revision + 1, token)
+
+
+def _current(known: Known, place: Place) -> object:
+    kind, home, key = place
+    if kind == "lock":
+        return known.locks[home].lock
+    if kind == "entry":
+        return known.locks[home].entries.get(str(key))
+    part = known.conversations[home]
+    if kind == "conversation":
+        return part.record
+    records: Mapping[Any, object] = {
+        "session": part.sessions,
+        "row": part.rows,
+        "summary": part.summaries,
+    }[kind]
+    return records.get(key)
+
+
+def _raise(texts: Texts, known: Known, scope: str, revision: int, at: int) -> Statement:
+    kind, _, key = scope.partition(":")
+    part = known.locks.get(key) if kind == "lock" else None
+    idle_at = at if part is not None and part.is_idle else None
+    return texts["scopes.raise"], {"scope": scope, "revision": revision, "idle_at": idle_at}
+
+
+def _remove(texts: Texts, removal: Removal) -> Statement:
+    key = removal.conversation_key
+    scope = "conversation" if removal.session_key is None else "session"
+    return texts[f"{removal.kind}.delete_{scope}"], {
+        "conversation": removal.encoded,
+        "conversation_key": key,
+        "session_key": removal.session_key,
+        "above": row_id(key, 0),
+        "below": row_id(key + 1, 0),
+    }
+
+
+def _write(texts: Texts, changes: Iterable[Change]) -> Iterator[Statement]:
+    """Yield the changes: first what gives up an id or a claim, then what takes one."""
+    changes = list(changes)
+    for place, before, after in changes:
+        if after is None and place[0] in _DELETES:
+            yield texts[_DELETES[place[0]]], _values(place[0], before)
+    for place, before, after in changes:
+        if after is not None and before is not None:
+            yield texts[_UPDATES[place[0]]], _values(place[0], after)
+    for place, before, after in changes:
+        if before is None:
+            yield texts[_INSERTS[place[0]]], _values(place[0], after)
+
+
+def _values(kind: str, record: Any) -> Mapping[str, Value]:
+    values = values_of(_RECORDS[kind], record)
+    if kind == "row":
+        values["id"] = row_id(record.conversation_key, record.seq)
+    return values

@@ -1,0 +1,1 @@
+"""The Protocols of the contract over the steps, one module each."""
