@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from importlib.metadata import version
+from typing import Any
 
 import click
 import pytest
@@ -30,15 +31,16 @@ print(sorted(loaded - sys.stdlib_module_names))
 """
 
 
-def leaves() -> Iterator[click.Command]:
+def leaves() -> Iterator[Any]:
     context = click.Context(cli)
     for name in COMMANDS:
         command = cli.get_command(context, name)
         assert command is not None
-        yield from command.commands.values() if isinstance(command, click.Group) else [command]
+        found = command.commands.values() if isinstance(command, click.Group) else [command]
+        yield from (pytest.param(each, id=f"{name} {each.name}") for each in found)
 
 
-@pytest.mark.parametrize("command", [*leaves()], ids=lambda command: command.name)
+@pytest.mark.parametrize("command", [*leaves()])
 def test_every_command_can_write_json(command: click.Command) -> None:
     assert "--json" in [option for each in command.params for option in each.opts]
 

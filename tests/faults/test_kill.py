@@ -30,13 +30,14 @@ def moments() -> list[tuple[str | None, Moment]]:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(300)
 async def test_kills_at_every_point_and_anywhere_lose_and_double_nothing(
     children: Children, tmp_path: Path
 ) -> None:
     url = f"file:{tmp_path}/state.db"
     everything: dict[str, list[str]] = {}
     for number, (hold, is_moment) in enumerate(moments()):
-        threads = {f"{t}{number}": [f"{t}{number}-{n}" for n in range(4)] for t in THREADS}
+        threads = {f"{t}{number}": [f"{t}{number}-{n}" for n in range(3)] for t in THREADS}
         told = await asyncio.to_thread(
             children.kill_at,
             is_moment,

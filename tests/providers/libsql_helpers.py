@@ -59,8 +59,8 @@ class Received:
 
     @property
     def writes(self) -> bool:
-        """Whether it begins a transaction that writes."""
-        return b"BEGIN IMMEDIATE" in self.body
+        """Whether it inserts something, or begins a transaction that writes."""
+        return b"INSERT" in self.body or b"BEGIN IMMEDIATE" in self.body
 
 
 class Loopback:

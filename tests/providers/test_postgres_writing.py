@@ -12,7 +12,7 @@ from typing import Any, cast
 import psycopg
 import pytest
 
-from tests.providers.postgres_server import Place
+from tests.providers.postgres_server import Place, free_port
 from tests.providers.sqlite_helpers import KEY, SESSION, append, row, start, stored
 from vitehub_chat.errors import ConfigError, StateError, StateUnavailableError
 from vitehub_chat.model.keys import ConversationKey
@@ -441,6 +441,21 @@ def test_a_pause_is_of_any_length_up_to_the_longest() -> None:
     pauses = [full_jitter(2.0) for _ in range(500)]
     assert 0 <= min(pauses) < 0.5
     assert 1.5 < max(pauses) <= 2.0
+
+
+def test_pauses_double_from_50_ms_until_patience_ends(place: Place) -> None:
+    longest: list[float] = []
+
+    def jitter(seconds: float) -> float:
+        longest.append(seconds)
+        return seconds / 10
+
+    url = f"postgresql://postgres@127.0.0.1:{free_port()}/postgres"
+    link = Link(place.open(url=url, busy_timeout_ms=1000)._connector, jitter=jitter)
+    with pytest.raises(StateUnavailableError):
+        link.transact(READING, lambda tx: tx.secret)
+    assert longest[:7] == [0.05, 0.1, 0.2, 0.4, 0.8, 1.6, 2.0]
+    assert set(longest[7:]) <= {2.0}
 
 
 @pytest.mark.parametrize("how", ["idle", "busy"])

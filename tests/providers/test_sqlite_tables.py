@@ -180,6 +180,7 @@ def test_the_names_of_statements_are_known_per_file() -> None:
     files: Mapping[str, int] = {name.partition(".")[0]: 1 for name in TEXTS}
     assert sorted(files) == [
         "conversations",
+        "drop",
         "entries",
         "locks",
         "meta",

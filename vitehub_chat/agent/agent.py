@@ -10,7 +10,7 @@ import attrs
 
 from vitehub_chat.agent.capability import CapabilityLike, Trigger
 from vitehub_chat.agent.driver import Driver
-from vitehub_chat.errors import ConfigError, NotFoundError
+from vitehub_chat.errors import ConfigError, InputError, NotFoundError
 from vitehub_chat.model.keys import ConversationKey
 from vitehub_chat.model.policies import ChatPolicy
 from vitehub_chat.state.contract import AgentState
@@ -80,13 +80,30 @@ class Agent:
         return triggers[trigger]
 
     def conversation(
-        self, key: ConversationKey | str, *, session_id: str | None = None
+        self,
+        key: ConversationKey | str,
+        *,
+        tenant: str | None = None,
+        channel: str | None = None,
+        session_id: str | None = None,
     ) -> Conversation:
-        """Return a conversation of this agent; a text is the thread of one without channel."""
+        """Return a conversation of this agent.
+
+        Args:
+            key: Its key, or as text the id of its thread.
+            tenant: The tenant, where `key` is a thread.
+            channel: The channel, where `key` is a thread.
+            session_id: Narrows it to one session; None is the whole conversation.
+
+        Raises:
+            InputError: `key` is neither, or an id cannot be one.
+        """
         from vitehub_chat.conversation.conversation import Conversation  # noqa: PLC0415 - cycle
 
         if isinstance(key, str):
-            key = ConversationKey(None, self.name, None, key)
+            key = ConversationKey(tenant, self.name, channel, key)
+        elif not isinstance(key, ConversationKey):
+            raise InputError("must be the id of a thread or a ConversationKey", path="key")
         return Conversation(self.open_state, key, session_id=session_id, policy=self.policy)
 
     def conversations(

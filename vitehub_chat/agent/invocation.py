@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import AsyncIterator, Mapping, Sequence
 
 import attrs
@@ -89,7 +90,7 @@ async def invoke(
         context=dict(prepared.context),
     )
     for capability in capabilities:
-        await capability.prepare(context)
+        await _prepare(capability, context, prepared.messages[-1].id)
     return AgentInvocation(
         prepared=attrs.evolve(prepared, messages=tuple(context.messages), context=context.context),
         asked=asked,
@@ -98,6 +99,26 @@ async def invoke(
         tools=_collect_tools(capabilities, context),
         capabilities=capabilities,
     )
+
+
+async def _prepare(
+    capability: CapabilityLike, context: InvocationContext, current_id: str | None
+) -> None:
+    """Let one capability prepare the call; the current message has to stay the last one."""
+    answer: object = capability.prepare(context)
+    if not inspect.isawaitable(answer):
+        raise ConfigError(
+            f"`prepare` of {capability.name!r} is no coroutine function",
+            path="capabilities",
+            hint="write `async def prepare`",
+        )
+    await answer
+    if not context.messages or context.messages[-1].id != current_id:
+        raise ConfigError(
+            f"{capability.name!r} moved the message that is answered away from the end",
+            path="capabilities",
+            hint="put messages before the last one",
+        )
 
 
 def _own_payloads(native: Mapping[str, Json], kind: str) -> Mapping[str, Json]:

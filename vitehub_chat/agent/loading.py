@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import sys
+import traceback
 from pathlib import Path
 from types import ModuleType
 
@@ -73,9 +74,22 @@ def _run_file(path: Path) -> ModuleType:
     except (Exception, SystemExit) as error:
         del sys.modules[name]
         raise ConfigError(
-            f"running {str(path)!r} failed with {type(error).__name__}", path="ref"
+            f"running {str(path)!r} failed{_line_in(path, error)}: {_describe(error)}", path="ref"
         ) from error
     return module
+
+
+def _describe(error: BaseException) -> str:
+    """Return the class of an error, and its text where that cannot quote a secret."""
+    name = type(error).__name__
+    return f"{name}: {error}" if isinstance(error, ImportError | SyntaxError) else name
+
+
+def _line_in(path: Path, error: BaseException) -> str:
+    """Say at which line of a file an error was raised, if it was raised there."""
+    frames = traceback.extract_tb(error.__traceback__)
+    lines = [frame.lineno for frame in frames if Path(frame.filename) == path.resolve()]
+    return f" at line {lines[-1]}" if lines else ""
 
 
 def _as_agent(found: object, ref: str) -> Agent:

@@ -7,10 +7,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from vitehub_chat.agent.agent import Agent
-from vitehub_chat.agent.runtime import read_prompt
+from vitehub_chat.agent.runtime import AgentRuntime, read_prompt
 from vitehub_chat.agent.stream import AgentStream
 from vitehub_chat.conversation.control import TurnControl
 from vitehub_chat.conversation.driving import Sink
+from vitehub_chat.errors import InputError
 from vitehub_chat.model.events import AgentEvent
 from vitehub_chat.model.messages import Message
 from vitehub_chat.model.results import PreparedInvocation, RunResult
@@ -37,7 +38,7 @@ async def run_agent_trigger(agent: Agent, trigger: str, input: Mapping[str, Any]
         StateError: The state failed.
         Exception: What the driver raised, unchanged.
     """
-    runtime = agent.runtime()
+    runtime = _runtime_of(agent)
     request = await runtime.read(trigger, input)
     control = TurnControl()
     return await _finish(runtime.start(request, control, _ignore), control)
@@ -58,6 +59,7 @@ def stream_agent_trigger(
         NotFoundError: There is no such trigger.
         InputError: There is no such output. Wrong input is raised by the iteration.
     """
+    _runtime_of(agent)
     form = output or agent.find_trigger(trigger).output
     encoder = encoder_for(form, continued=_goes_on(input))
 
@@ -80,7 +82,7 @@ async def prepare_agent_trigger(
         ConfigError: The definition, an option or the environment is wrong.
         StateError: The state failed.
     """
-    runtime = agent.runtime()
+    runtime = _runtime_of(agent)
     return await runtime.prepare(await runtime.read(trigger, input))
 
 
@@ -93,7 +95,7 @@ async def run_agent(agent: Agent, prompt: str | Sequence[Mapping[str, Any] | Mes
     """
     control = TurnControl()
     messages = read_prompt(prompt)
-    return await _finish(agent.runtime().start_directly(messages, control, _ignore), control)
+    return await _finish(_runtime_of(agent).start_directly(messages, control, _ignore), control)
 
 
 async def _read_and_run(
@@ -119,9 +121,20 @@ async def _finish(task: asyncio.Task[RunResult], control: TurnControl) -> RunRes
     return task.result()
 
 
+def _runtime_of(agent: Agent) -> AgentRuntime:
+    given: object = agent
+    if not isinstance(given, Agent):
+        raise InputError(
+            f"must be an agent, not {type(given).__name__}",
+            path="agent",
+            hint="make one with define_agent() or load_agent()",
+        )
+    return given.runtime()
+
+
 def _goes_on(given: Mapping[str, Any]) -> bool:
     """Tell whether the answer continues a message that the client already shows."""
-    messages = given.get("messages")
+    messages = given.get("messages") if isinstance(given, Mapping) else None
     if not isinstance(messages, Sequence) or not messages:
         return False
     last = messages[-1]

@@ -27,6 +27,9 @@ MODEL_DRIVER = "pydantic_ai"
 CALLABLE_DRIVER = "callable"
 """The kind of driver that a callable means."""
 
+_SCHEMES = frozenset(
+    {"memory", "file", "sqlite", "libsql", "http", "https", "postgresql", "postgres"}
+)
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")
 
 
@@ -101,7 +104,17 @@ def read_agent_definition(fields: Mapping[str, object], /) -> AgentFields:
 
 
 def state_url(text: str, /) -> str:
-    """Return the URL of a state: a bare path becomes a `file:` URL, anything else stays."""
+    """Return the URL of a state: a bare path becomes a `file:` URL, anything else stays.
+
+    Raises:
+        ConfigError: It is the name of a scheme alone, which nobody means as the name of a file.
+    """
+    if text.lower() in _SCHEMES:
+        raise ConfigError(
+            f"{text!r} is a scheme without its colon",
+            path="state",
+            hint=f"write {text + ':'!r}, or {'./' + text!r} for a file of that name",
+        )
     return text if _SCHEME.match(text) else f"file:{quote(text, safe='/:')}"
 
 

@@ -9,13 +9,13 @@ from vitehub_chat.config.option_model import Allowed, AnyMapping, Milliseconds, 
 class RunModel(OptionModel):
     """Where a message came from."""
 
-    tenant_id: str | None = None
+    tenant_id: Text | None = None
     """Whose data it is."""
 
-    channel_id: str | None = None
+    channel_id: Text | None = None
     """The channel it came through."""
 
-    thread_id: str | None = None
+    thread_id: Text | None = None
     """The thread it belongs to."""
 
     run_id: str | None = None

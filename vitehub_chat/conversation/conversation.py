@@ -69,7 +69,7 @@ class Conversation:
                 thread_id=self.key.thread,
                 is_shown=not is_blank(message),
             )
-            for message in read_messages(messages)
+            for message in _read_list(messages)
         ]
         state = await self._open()
         return await state.transcripts.append(self._session_request(rows), rows=rows)
@@ -182,6 +182,12 @@ class Conversation:
 
     async def _open(self) -> AgentState:
         return await open_given(self._state)
+
+
+def _read_list(messages: object) -> tuple[Message, ...]:
+    if not isinstance(messages, list | tuple):
+        raise InputError("must be a list of messages", path="messages")
+    return read_messages(messages)
 
 
 async def open_given(state: OpenState) -> AgentState:

@@ -26,7 +26,7 @@ from vitehub_chat.conversation.selecting import (
     window_request,
 )
 from vitehub_chat.conversation.setting import RunSetting, write_surely
-from vitehub_chat.errors import StateConflictError, StateError
+from vitehub_chat.errors import ConfigError, StateConflictError, StateError
 from vitehub_chat.model.events import (
     DriverEvent,
     RunFailed,
@@ -78,7 +78,7 @@ class Run:
         self._lease = LeaseKeeper(
             setting.turns, grant, control, setting.policy.concurrency.max_lock_lifetime
         )
-        self._answer = Answer(setting.new_id(), setting.clock.now())
+        self._answer_id = setting.new_id()
         self._is_open = True
         self._authors: dict[str, str | None] = {}
 
@@ -154,6 +154,8 @@ class Run:
         self, request: TurnRequest, draft: Draft, place: Place, recorded: Recorded
     ) -> RunResult:
         setting, started_at = self._setting, self._setting.clock.now()
+        # Not before its question was recorded, or a client that sorts by time shows it first.
+        self._answer = Answer(self._answer_id, started_at)
         prepared = prepare_turn(draft, recorded.session, recorded.window, started_at)
         ids: events.Ids = {
             "key": place.conversation,
@@ -218,6 +220,9 @@ class Run:
         """Take one event of the driver; after a tool is done its result is durable."""
         if not self._is_open:
             return
+        if not isinstance(event, DriverEvent):
+            kind = type(event).__name__
+            raise ConfigError(f"emitted a {kind}, which is no driver event", path="driver")
         self._answer.add(event)
         self._sink(event)
         if isinstance(event, ToolResult) and self._setting.has_state:

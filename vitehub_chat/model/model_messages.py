@@ -67,11 +67,19 @@ def check_not_empty(message: Message, path: str = "messages") -> None:
         InputError: No visible text, media, data, tool or approval part (`empty_message`).
     """
     if not any(_says_something(part) for part in read_parts(message.parts)):
+        unknown = sorted(
+            {
+                str(part.get("type"))
+                for part in message.parts
+                if isinstance(part, Mapping) and not read_parts([part])
+            }
+        )
+        seen = f", not parts of type {', '.join(map(repr, unknown))}" if unknown else ""
         raise InputError(
             "the current message is empty",
             path=path,
             code="empty_message",
-            hint="it needs visible text, media, data, or a tool or approval part",
+            hint=f"it needs visible text, media, data, or a tool or approval part{seen}",
         )
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from vitehub_chat.errors import InputError
 from vitehub_chat.model.clock import read_time
 from vitehub_chat.model.keys import MAX_ID_LENGTH, check_id
-from vitehub_chat.model.messages import NO_METADATA, Message
+from vitehub_chat.model.messages import NO_METADATA, Message, fill_message
 
 
 def read_messages(values: Iterable[object]) -> tuple[Message, ...]:
@@ -62,14 +62,18 @@ def _read(value: Any, where: int | str) -> Message:
             break
     if time is None or (time := read_time(time)) is None:
         time = _other_time(value, metadata)
-    return Message(message_id or None, role, tuple(parts), metadata or NO_METADATA, time)
+    return fill_message(message_id or None, role, tuple(parts), metadata or NO_METADATA, time)
 
 
 def _check(message_id: Any, role: Any, parts: Any, metadata: Any, where: int | str) -> None:
     if not isinstance(role, str):
         raise InputError("needs to be text", path=f"{_path(where)}.role")
     if not isinstance(parts, list | tuple):
-        raise InputError("needs to be a list", path=f"{_path(where)}.parts")
+        raise InputError(
+            "needs to be a list",
+            path=f"{_path(where)}.parts",
+            hint='a text is [{"type": "text", "text": "..."}]',
+        )
     _check_parts(parts, where)
     if metadata is not None and not isinstance(metadata, Mapping):
         raise InputError("needs to be a mapping", path=f"{_path(where)}.metadata")

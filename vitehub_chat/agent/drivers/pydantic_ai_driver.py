@@ -109,7 +109,7 @@ class PydanticAIDriver:
                     for translated in translation.read(event):
                         yield translated
                     if isinstance(event, AgentRunResultEvent):
-                        for native_messages in _kept(prepared, event.result.new_messages()):
+                        for native_messages in _kept(event.result.new_messages()):
                             yield native_messages
                         yield translation.done(event.result.output)
         except (ModelContextWindowExceededError, ExceptionGroup) as error:
@@ -194,14 +194,14 @@ def _native(payloads: Mapping[str, Json]) -> NativePayloads:
     return found
 
 
-def _kept(prepared: Prepared, new: Sequence[ModelMessage]) -> Iterator[NativeMessages]:
+def _kept(new: Sequence[ModelMessage]) -> Iterator[NativeMessages]:
     """Return the messages that the answer is, without what the user said; none if not JSON."""
     start = 0
     while start < len(new) and _is_question(new[start]):
         start += 1
     answer = [
         replace(message, instructions=None) if isinstance(message, ModelRequest) else message
-        for message in (*prepared.current, *new[start:])
+        for message in new[start:]
     ]
     try:
         text = ModelMessagesTypeAdapter.dump_json(answer, fallback=str)

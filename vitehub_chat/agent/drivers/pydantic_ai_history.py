@@ -54,13 +54,11 @@ class Prepared:
         history: What was said before, ending with the request that is answered if `prompt` is None.
         prompt: What the user says now, or None.
         approved: Calls of the last response that somebody approved and that run now.
-        current: The part of `history` that the current message is, when it is the assistant's.
     """
 
     history: list[ModelMessage]
     prompt: str | list[UserContent] | None
     approved: tuple[str, ...] = ()
-    current: tuple[ModelMessage, ...] = ()
 
 
 def prepare(
@@ -92,7 +90,6 @@ def prepare(
         history=history,
         prompt=None if answers_request else CONTINUES,
         approved=approved,
-        current=tuple(current) if entries[-1].message.role == "assistant" else (),
     )
 
 

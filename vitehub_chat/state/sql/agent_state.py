@@ -32,8 +32,8 @@ random name. When the answer to a batch is lost, the state is fetched anew toget
 A driver that repeats a batch by itself is covered, too: if the first attempt went through, the
 second is refused, and the note is found.
 
-**Tokens.** A fencing token is above the revision of its lock's scope, which then is at least that
-token, and outlives the lock. Scopes of locks that nobody wanted for an hour are deleted; the
+**Tokens.** A fencing token begins with the next revision of its lock's scope, which outlives the
+lock; the rest is random. Scopes of locks that nobody wanted for an hour are deleted; the
 revision of every scope that is not there is one floor, which is above all that were deleted. So
 neither tokens nor revisions ever come again.
 
@@ -49,24 +49,24 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Coroutine
-from typing import Any, Final, TypeVar
+from typing import Any, TypeVar
 
-import attrs
-
-from vitehub_chat.errors import StateClosedError, StateUnavailableError
+from vitehub_chat.errors import StateClosedError
 from vitehub_chat.model.clock import Clock, SystemClock, to_epoch_us
 from vitehub_chat.state.needs import Needs
 from vitehub_chat.state.options import StateOptions
-from vitehub_chat.state.sql.attempts import Attempts, Workshop
+from vitehub_chat.state.sql.attempts import Workshop
 from vitehub_chat.state.sql.cache import Cache
 from vitehub_chat.state.sql.driver import SqlDriver
+from vitehub_chat.state.sql.engine import Engine
 from vitehub_chat.state.sql.lines import Lines
 from vitehub_chat.state.sql.loading import Loader
 from vitehub_chat.state.sql.numbers import Numbers
+from vitehub_chat.state.sql.reads import read
 from vitehub_chat.state.sql.retrying import Retrying
 from vitehub_chat.state.sql.schema import drop_schema, open_schema
 from vitehub_chat.state.sql.server_clock import ServerClock
-from vitehub_chat.state.sql.texts import Texts, load_texts
+from vitehub_chat.state.sql.texts import Texts, check_dialect, load_texts
 from vitehub_chat.state.sql.upkeep import Upkeep
 from vitehub_chat.state.stepped import Step, SteppedAgentState
 
@@ -103,6 +103,7 @@ class SqlAgentState(SteppedAgentState):
         Raises:
             ConfigError: There are no statements for the dialect of the driver.
         """
+        check_dialect(driver.capabilities.dialect)
         self.options = StateOptions() if options is None else options
         follows = driver.capabilities.has_server_clock and (
             clock is None or isinstance(clock, SystemClock)
@@ -117,14 +118,117 @@ class SqlAgentState(SteppedAgentState):
         self._driver = driver
         self._server_clock = server_clock
         self._retrying = Retrying() if retrying is None else retrying
-        self._texts = load_texts(driver.capabilities.dialect, self.options.table_prefix)
-        self._process = self._new_process(None)
+        self._opening = Lines()
+        self._engine: Engine | None = None
         self._tasks: set[asyncio.Task[Any]] = set()
 
     async def run_write(self, step: Step[T], /) -> T:
-        """Run a step in one transaction; when it raises nothing is written."""
+        """Run a step in one transaction; when it raises nothing is written.
+
+        It goes on when nobody waits for it any more, and runs again from the start when somebody
+        else was faster.
+        """
         return await self.write_with(step, Needs(now=to_epoch_us(self.clock.now())))
 
     async def run_read(self, step: Step[T], /) -> T:
         """Run a step that writes nothing on one consistent view."""
         return await self.read_with(step, Needs(now=to_epoch_us(self.clock.now())))
+
+    async def write_with(self, step: Step[T], needs: Needs, /) -> T:
+        """Run a step like `run_write`, told what it will probably look at."""
+        engine = self._open_engine()
+        return await self._unbroken(engine.write(step, needs))
+
+    async def read_with(self, step: Step[T], needs: Needs, /) -> T:
+        """Run a step like `run_read`, told what it will probably look at."""
+        return await read(self._open_engine().shop, step, needs)
+
+    async def drop(self) -> None:
+        """Delete the tables of this prefix from the database, then close it."""
+        engine = self._open_engine()
+        await self._unbroken(drop_schema(engine.shop.loader, engine.shop.texts))
+        await self.aclose()
+
+    async def _open(self) -> None:
+        async with self._opening.hold(""):
+            if self._engine is not None:
+                return
+            try:
+                self._engine = await self._make_engine()
+            finally:
+                if self._engine is None:
+                    await self._unbroken(self._driver.aclose())
+
+    async def _close(self) -> None:
+        self._engine = None
+        loop = asyncio.get_running_loop()
+        mine = [task for task in self._tasks if task.get_loop() is loop]
+        if mine:
+            await asyncio.wait(mine)
+        await self._unbroken(self._driver.aclose())
+
+    async def _make_engine(self) -> Engine:
+        dialect, prefix = self._driver.capabilities.dialect, self.options.table_prefix
+        texts = await asyncio.to_thread(load_texts, dialect, prefix)
+        loader = Loader(self._driver, Numbers(), self._retrying)
+        if self._server_clock is not None:
+            await self._server_clock.measure(self._driver, texts)
+        secret = await open_schema(loader, texts, self.clock, may_migrate=self.options.migrate)
+        engine = self._engine_of(texts, secret)
+        if self.retention == "forever":
+            await engine.upkeep.keep_forever()
+        await engine.upkeep.clean_if_due()
+        return engine
+
+    def _engine_of(self, texts: Texts, secret: bytes) -> Engine:
+        numbers = Numbers()
+        loader = Loader(self._driver, numbers, self._retrying)
+        shop = Workshop(
+            driver=self._driver,
+            clock=self.clock,
+            texts=texts,
+            secret=secret,
+            loader=loader,
+            cache=Cache(),
+            numbers=numbers,
+            retrying=self._retrying,
+        )
+        interval = self.options.cleanup_interval_ms * 1000
+        return Engine(
+            pid=os.getpid(),
+            shop=shop,
+            lines=Lines(),
+            upkeep=Upkeep(loader, texts, self.clock, interval),
+        )
+
+    def _open_engine(self) -> Engine:
+        engine = self._engine
+        if engine is None:
+            raise StateClosedError(hint="use it inside of 'async with state'")
+        if engine.pid != os.getpid():
+            # What a parent process keeps, numbers above all, is not for a fork of it.
+            engine = self._engine = self._engine_of(engine.shop.texts, engine.shop.secret)
+        return engine
+
+    async def _unbroken(self, call: Coroutine[Any, Any, T]) -> T:
+        """Wait for a call that goes on to its end when this waiting is cancelled."""
+        task = asyncio.ensure_future(call)
+        self._tasks.add(task)
+        task.add_done_callback(self._forget)
+        await asyncio.wait({task})
+        return task.result()
+
+    def _forget(self, task: asyncio.Task[Any]) -> None:
+        self._tasks.discard(task)
+        # Raised where it is waited for; if nobody does, nobody is there to be told.
+        _ = task.cancelled() or task.exception()
+
+
+def _features_of(driver: SqlDriver, *, server_time: bool) -> frozenset[str]:
+    capabilities = driver.capabilities
+    features = {
+        "durable": capabilities.is_durable,
+        "shared": capabilities.is_shared,
+        "server_time": server_time,
+    }
+    return frozenset(name for name, is_given in features.items() if is_given)

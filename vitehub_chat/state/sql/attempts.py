@@ -193,9 +193,7 @@ class Attempts(Generic[T]):
             shop.cache.drop(draft.work)
         return True
 
-    async def _was_refused(
-        self, draft: Draft[T], batch: Batch, error: StateConflictError
-    ) -> None:
+    async def _was_refused(self, draft: Draft[T], batch: Batch, error: StateConflictError) -> None:
         # A driver that repeats a request is refused by the first one if that went through.
         self._sent.append(_Sent(draft, batch, is_open=False))
         self._forget(draft.work)

@@ -10,7 +10,14 @@ from typing import Final
 import attrs
 
 from vitehub_chat.state.needs import Needs
-from vitehub_chat.state.sql.known import ConversationPart, Known, LockPart, NewestOf, is_open
+from vitehub_chat.state.sql.known import (
+    ConversationPart,
+    Known,
+    LockPart,
+    NewestOf,
+    is_open,
+    parts_of,
+)
 from vitehub_chat.state.sql.scratch.work import Work
 
 Part = LockPart | ConversationPart
@@ -59,7 +66,7 @@ class Cache:
     def keep(self, work: Work, revisions: Mapping[str, int]) -> None:
         """Keep what a step left behind, with the new revisions of what it changed."""
         with self._lock:
-            for part in (*work.known.locks.values(), *work.known.conversations.values()):
+            for part in parts_of(work.known):
                 if part.scope in work.scopes:
                     part.revision = revisions.get(part.scope, part.revision)
                     self._put(part, work.now)
@@ -74,7 +81,7 @@ class Cache:
     def drop(self, work: Work) -> None:
         """Forget what a step relied on."""
         with self._lock:
-            for part in (*work.known.locks.values(), *work.known.conversations.values()):
+            for part in parts_of(work.known):
                 self._drop(part.scope)
             for name in work.known.newest:
                 self._newest.pop(name, None)
@@ -92,9 +99,7 @@ class Cache:
             return needs.lock_keys[0]
         return self._lock_keys.get(needs.ticket_id or "")
 
-    def _names_of(
-        self, needs: Needs, likely: Iterable[NewestOf], known: Known
-    ) -> Iterator[str]:
+    def _names_of(self, needs: Needs, likely: Iterable[NewestOf], known: Known) -> Iterator[str]:
         """Yield the scopes of what a step needs; an unknown one for what cannot be told."""
         for lock_key in needs.lock_keys:
             yield f"lock:{lock_key}"

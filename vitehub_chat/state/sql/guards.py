@@ -35,7 +35,8 @@ def make_guards(
         values: dict[str, Value] = {"at": at, "nonce": nonce}
         parts = []
         for number, (name, fields) in enumerate(conditions[start : start + _AT_ONCE]):
-            parts.append(f"({_PARAMETER.sub(rf':\1_{number}', texts[f'writes.{name}'])})")
+            text = _PARAMETER.sub(rf":\1_{number}", texts[f"writes.{name}"])
+            parts.append(f"({text})")
             values.update({f"{field}_{number}": value for field, value in fields.items()})
         text = texts["writes.go_on" if start else "writes.begin"]
         yield text.replace(":conditions", " AND ".join(parts) or "1"), values

@@ -139,7 +139,7 @@ def _page(encoded: str, page: PageRequest, secret: bytes) -> Iterator[Look]:
         yield RowsLook(order="descending", **around)
         yield RowsLook(order="ascending", **around)
     elif cursor is None or page.direction == "older":
-        below = {} if cursor is None else {"below": cursor}
+        below: Narrowing = {} if cursor is None else {"below": cursor}
         yield RowsLook(order="descending", limit=page.limit + 1, **below, **narrowing)
     else:
         above = max(cursor - 1, 0)
@@ -148,9 +148,7 @@ def _page(encoded: str, page: PageRequest, secret: bytes) -> Iterator[Look]:
     yield RowsLook(order="descending", limit=1, **narrowing)
 
 
-def _resolution(
-    needs: Needs, request: SessionRequest, numbers: Numbers | None
-) -> Iterator[Look]:
+def _resolution(needs: Needs, request: SessionRequest, numbers: Numbers | None) -> Iterator[Look]:
     encoded = request.conversation.encode()
     yield ConversationLook(encoded)
     if request.policy is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Literal
 
 import attrs
@@ -181,6 +182,12 @@ class Known:
         """Note a session in the conversation that has its rows."""
         self.homes[session.key] = session.conversation
         self.add_conversation(session.conversation, revision).sessions[session.key] = session
+
+
+def parts_of(known: Known) -> Iterator[LockPart | ConversationPart]:
+    """Yield everything that has a scope."""
+    yield from known.locks.values()
+    yield from known.conversations.values()
 
 
 def is_open(entry: EntryRecord) -> bool:

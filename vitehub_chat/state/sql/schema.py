@@ -10,7 +10,7 @@ import attrs
 from vitehub_chat.errors import StateConflictError, StateError
 from vitehub_chat.model.clock import Clock, to_epoch_us
 from vitehub_chat.model.ids import new_id
-from vitehub_chat.state.sql.driver import Statement
+from vitehub_chat.state.sql.driver import Statement, Value
 from vitehub_chat.state.sql.loading import Loader
 from vitehub_chat.state.sql.named import Migration
 from vitehub_chat.state.sql.texts import Texts
@@ -83,7 +83,11 @@ async def _read(
 
 
 def _batch(texts: Texts, track: _Track, migration: Migration, at: int) -> Sequence[Statement]:
-    noted = {"version": migration.version, "at": at, "checksum": migration.checksum}
+    noted: dict[str, Value] = {
+        "version": migration.version,
+        "at": at,
+        "checksum": migration.checksum,
+    }
     first, *others = migration.statements
     before: list[Statement] = []
     if migration.version == 1:
@@ -91,5 +95,5 @@ def _batch(texts: Texts, track: _Track, migration: Migration, at: int) -> Sequen
         before.append((first.replace("CREATE TABLE", "CREATE TABLE IF NOT EXISTS", 1), {}))
     else:
         others.insert(0, first)
-    secret = {"secret": bytes.fromhex(new_id() + new_id())}
+    secret: dict[str, Value] = {"secret": bytes.fromhex(new_id() + new_id())}
     return [*before, (texts[track.add], noted), *((text, secret) for text in others)]

@@ -52,18 +52,22 @@ class Texts:
         return self.statements[name]
 
 
-@lru_cache(maxsize=64)
-def load_texts(dialect: str, prefix: str) -> Texts:
-    """Return the statements of a dialect for tables of a prefix.
+def check_dialect(dialect: str) -> None:
+    """Refuse a dialect that there are no statements for.
 
     Raises:
-        ConfigError: There are none for this dialect.
+        ConfigError: There are none.
     """
     if dialect not in DIALECTS:
         raise ConfigError(
             f"has the dialect {dialect!r}, which is not one of: {', '.join(DIALECTS)}",
             path="state.driver",
         )
+
+
+@lru_cache(maxsize=64)
+def load_texts(dialect: str, prefix: str) -> Texts:
+    """Return the statements of a dialect for tables of a prefix; reads files the first time."""
     common = load_statements(dialect, prefix)
     parts = {name: common[origin] for name, origin in _PARTS.items()}
     own = load_statements(f"{dialect}/requests", prefix, parts)

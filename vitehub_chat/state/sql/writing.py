@@ -1,4 +1,4 @@
-"""Writing: one batch for what a step changed, refused if what it relied on has changed meanwhile."""
+"""Writing: what a step changed as one batch, which is refused if what it relied on has changed."""
 
 from __future__ import annotations
 
@@ -20,13 +20,15 @@ from vitehub_chat.state.sql.columns import (
 from vitehub_chat.state.sql.driver import Statement, Value
 from vitehub_chat.state.sql.guards import make_guards
 from vitehub_chat.state.sql.known import Known
+from vitehub_chat.state.sql.mapping import Records
+from vitehub_chat.state.sql.scratch.locks import revision_of
 from vitehub_chat.state.sql.scratch.work import Place, Removal, Work
 from vitehub_chat.state.sql.texts import Texts
 
 Change = tuple[Place, Any, Any]
 """A record that is not what it was: its place, as it was, and as it is now."""
 
-_RECORDS: Final = {
+_RECORDS: Final[Mapping[str, Records[Any]]] = {
     "lock": LOCKS,
     "entry": ENTRIES,
     "conversation": CONVERSATIONS,
@@ -118,11 +120,11 @@ def _scope_of(place: Place) -> str:
 
 
 def _next(known: Known, scope: str, revision: int) -> int:
-    """Return the next revision of a scope; that of a lock is never below its token."""
+    """Return the next revision of a scope; that of a lock is never below that of its token."""
     kind, _, key = scope.partition(":")
     part = known.locks.get(key) if kind == "lock" else None
-    token = 0 if part is None or part.lock is None else part.lock.token
-    return max(revision + 1, token)
+    held = 0 if part is None or part.lock is None else revision_of(part.lock.token)
+    return max(revision + 1, held)
 
 
 def _current(known: Known, place: Place) -> object:
@@ -134,12 +136,11 @@ def _current(known: Known, place: Place) -> object:
     part = known.conversations[home]
     if kind == "conversation":
         return part.record
-    records: Mapping[Any, object] = {
-        "session": part.sessions,
-        "row": part.rows,
-        "summary": part.summaries,
-    }[kind]
-    return records.get(key)
+    if kind == "session":
+        return part.sessions.get(int(key))
+    if kind == "row":
+        return part.rows.get(int(key))
+    return part.summaries.get(int(key))
 
 
 def _raise(texts: Texts, known: Known, scope: str, revision: int, at: int) -> Statement:

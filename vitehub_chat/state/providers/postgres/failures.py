@@ -16,7 +16,7 @@ CONFLICTS: Final = frozenset({"40001", "40P01"})
 DUPLICATES: Final = frozenset({"23505", "42P07"})
 """Two made the same; who tries again sees what the other made."""
 
-_AWAY: Final = frozenset({"57P01", "57P02", "57P03", "57P05", "53300"})
+_AWAY: Final = frozenset({"25P03", "25P04", "53300", "57P01", "57P02", "57P03", "57P05"})
 _UNCERTAIN: Final = frozenset({"40003", "08007"})
 
 _MEANINGS: Final[Mapping[str, tuple[str, str]]] = {

@@ -16,6 +16,7 @@ class Reader:
     """Runs jobs that see one moment of the store and write nothing."""
 
     begins: Sequence[str] = READING
+    is_repeatable = True
 
     def __init__(self, link: Link, preparation: Preparation, upkeep: Upkeep) -> None:
         self._link = link
@@ -26,7 +27,7 @@ class Reader:
         """Run a job in a transaction of its own."""
         try:
             self._preparation.ensure(self._link)
-            self._link.transact(self.begins, job.run)
+            self._link.transact(self.begins, job.run, is_repeatable=self.is_repeatable)
         except BaseException as error:  # noqa: BLE001  whoever waits gets it
             job.fail(error)
 
@@ -45,6 +46,7 @@ class Writer(Reader):
     """Runs jobs that write, and removes what is over."""
 
     begins = WRITING
+    is_repeatable = False
 
     def tidy(self) -> bool:
         """Remove a slice of what is over."""

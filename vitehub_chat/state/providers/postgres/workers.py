@@ -78,8 +78,10 @@ class Workers:
                 del job  # or its answer would live until the next one
                 self._tidy(handle)
         finally:
-            handle.close()
-            self._leave()
+            try:
+                handle.close()
+            finally:
+                self._leave()
 
     def _take(self) -> Job | None:
         """Return the next job; None when there are no more and the workers are closed."""

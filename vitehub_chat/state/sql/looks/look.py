@@ -33,7 +33,7 @@ class Look(Hashable, Protocol):
         """Note what was answered, absence too."""
 
 
-class Miss(Exception):
+class Miss(Exception):  # noqa: N818  no error: the step runs again
     """A step asked for something that is not known.
 
     Attributes:

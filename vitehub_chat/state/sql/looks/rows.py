@@ -27,9 +27,7 @@ class MessagesLook:
     def statements(self, asking: Asking, /) -> Sequence[Statement]:
         """Return what to ask."""
         starts = range(0, len(self.message_ids), _AT_ONCE)
-        return [
-            self._ask(asking, self.message_ids[start : start + _AT_ONCE]) for start in starts
-        ]
+        return [self._ask(asking, self.message_ids[start : start + _AT_ONCE]) for start in starts]
 
     def learn(self, known: Known, answers: Answers, /) -> None:
         """Note what was answered; the conversation was looked up before."""

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Final
+
+from vitehub_chat.model.ids import new_id
 from vitehub_chat.state.records import LockRecord
 from vitehub_chat.state.sql.scratch.work import Work
+
+_RANDOM_BITS: Final = 24
 
 
 class ScratchLocks:
@@ -32,9 +37,16 @@ class ScratchLocks:
     def next_token(self) -> int:
         """Return a number higher than every one returned before, of the locks looked at.
 
-        The revision of a lock's scope is never below a token of it, and outlives the lock.
+        Above the revisions of their scopes, which are raised to it and outlive the locks; below
+        that it is random, so that locks of one revision differ.
         """
         work = self._work
-        revisions = (part.revision for part in work.known.locks.values())
-        work.last_token = 1 + max(work.last_token, *revisions, 0)
+        known = (part.revision for part in work.known.locks.values())
+        revision = 1 + max(revision_of(work.last_token), *known, 0)
+        work.last_token = (revision << _RANDOM_BITS) + int(new_id(), 16) % (1 << _RANDOM_BITS)
         return work.last_token
+
+
+def revision_of(token: int) -> int:
+    """Return the revision that a token is of."""
+    return token >> _RANDOM_BITS

@@ -12,9 +12,7 @@ from vitehub_chat.state.sql.looks.locks import LineLook
 from vitehub_chat.state.sql.looks.look import Look, Miss
 from vitehub_chat.state.sql.numbers import Numbers
 
-Place = tuple[
-    Literal["lock", "entry", "conversation", "session", "row", "summary"], str, int | str
-]
+Place = tuple[Literal["lock", "entry", "conversation", "session", "row", "summary"], str, int | str]
 """Where a record is: its kind, the lock or conversation that it belongs to, and its own key."""
 
 _NONE: Final = frozenset[NewestOf]()

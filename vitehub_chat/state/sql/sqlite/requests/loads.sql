@@ -129,14 +129,15 @@ WHERE conversation_key = {conversation}
     AND (:session_key IS NULL OR session_key = :session_key)
 
 -- name: count_rows
--- Count the rows of a conversation.
+-- Count the rows of a conversation that have not expired.
 SELECT count(*) FROM {prefix}rows
 WHERE id > ({conversation} << 32) AND id < ({conversation} << 32) + 4294967296
+    AND (expires_at IS NULL OR expires_at > :now)
 
 -- name: count_rows_of_session
--- Count the rows of a session.
+-- Count the rows of a session that have not expired.
 SELECT count(*) FROM {prefix}rows INDEXED BY {prefix}rows_session
-WHERE session_key = :session_key
+WHERE session_key = :session_key AND (expires_at IS NULL OR expires_at > :now)
 
 -- name: messages
 -- The rows of some message ids, expired ones too.
