@@ -24,7 +24,7 @@ async def no_pause(_seconds: float) -> None:
     await asyncio.sleep(0)
 
 
-AT_ONCE = Retrying(sleep=no_pause)
+AT_ONCE = Retrying(sleep=no_pause, failures=200)
 
 
 class SeamDriver:

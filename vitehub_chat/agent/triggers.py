@@ -122,14 +122,13 @@ async def _finish(task: asyncio.Task[RunResult], control: TurnControl) -> RunRes
 
 
 def _runtime_of(agent: Agent) -> AgentRuntime:
-    given: object = agent
-    if not isinstance(given, Agent):
+    if not hasattr(agent, "runtime"):
         raise InputError(
-            f"must be an agent, not {type(given).__name__}",
+            f"must be an agent, not {type(agent).__name__}",
             path="agent",
             hint="make one with define_agent() or load_agent()",
         )
-    return given.runtime()
+    return agent.runtime()
 
 
 def _goes_on(given: Mapping[str, Any]) -> bool:

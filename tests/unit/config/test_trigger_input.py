@@ -215,9 +215,14 @@ def test_t38_a_run_with_both_spellings_is_refused() -> None:
     assert ("'threadId'" in error.message, "'thread_id'" in error.message) == (True, True)
 
 
-def test_an_empty_message_id_of_a_run_is_absent_and_an_empty_thread_is_a_thread() -> None:
-    request = parse(run={"message_id": "", "thread_id": ""})
-    assert request.run == RunInfo(message_id=None, thread_id="")
+def test_an_empty_message_id_of_a_run_is_absent() -> None:
+    assert parse(run={"message_id": ""}).run == RunInfo(message_id=None)
+
+
+@pytest.mark.parametrize("name", ["tenant_id", "channelId", "thread_id"])
+def test_a_place_is_not_empty_text_or_all_who_forget_it_share_one(name: str) -> None:
+    with pytest.raises(InputError, match="non-empty"):
+        parse(run={name: ""})
 
 
 @pytest.mark.parametrize(

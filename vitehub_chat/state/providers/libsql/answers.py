@@ -59,7 +59,7 @@ def rows_of_group(result: Mapping[str, Any], sizes: Sequence[int]) -> list[Answe
     try:
         steps = _Steps(_response(result)["result"])
         steps.check(0, 1)
-        steps.check(len(steps) - 2, len(steps) - 1)
+        steps.check_end()
         # Before each batch is a savepoint, behind it are two ways to leave it.
         firsts = accumulate(sizes[:-1], lambda first, size: first + size + 3, initial=2)
         return [
@@ -100,6 +100,13 @@ class _Steps:
                 raise _not_begun(error) if step == 0 else _failure(error)
         if any(self._answers[step] is None for step in range(first, end)):
             raise _unreadable(None)
+
+    def check_end(self) -> None:
+        """Raise why nothing was committed: the error of that step, or what kept it from running."""
+        errors = [error for error in self._errors[:-1] if error is not None]
+        if self._answers[-2] is None and errors:
+            raise _failure(errors[-1])
+        self.check(len(self) - 2, len(self) - 1)
 
 
 def _rows_of_batch(steps: _Steps, first: int, size: int) -> Answer:
