@@ -68,9 +68,14 @@ def test_without_the_extra_the_install_line_is_printed() -> None:
     assert 'pip install "vitehub-chat[cli]"' in done.stderr
 
 
-@pytest.mark.parametrize(
-    "arguments", [[], ["config"], ["nope"], ["run"], ["history", "--limit", "0"]]
-)
+@pytest.mark.parametrize("arguments", [[], ["config"], ["plugins"], ["state"]])
+def test_without_a_command_the_help_is_printed(invoke: Invoke, arguments: list[str]) -> None:
+    result = invoke(*arguments)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr == invoke(*arguments, "--help").stdout
+
+
+@pytest.mark.parametrize("arguments", [["nope"], ["run"], ["history", "--limit", "0"]])
 def test_wrong_usage_exits_with_2(invoke: Invoke, arguments: list[str]) -> None:
     result = invoke(*arguments)
     assert (result.exit_code, result.stdout) == (2, "")

@@ -95,6 +95,12 @@ def test_options_of_a_driver_are_not_shown(folder: Path, invoke: Invoke) -> None
     assert found["driver.reply"] == ("(given)", "definition")
 
 
+def test_of_further_facts_only_the_names_are_shown(folder: Path, invoke: Invoke) -> None:
+    (folder / "a.json").write_text(json.dumps({"name": "a", "meta": {"team": "s3cret"}}))
+    found = origins(document(invoke("config", "check", "a.json", "--json")))
+    assert found["meta"] == ({"team": "(given)"}, "definition")
+
+
 def test_an_option_without_effect_is_told(folder: Path, invoke: Invoke) -> None:
     (folder / "support.toml").write_text(
         f'{ECHO}sessions = {{ strategy = "manual", idleTimeoutMs = 5 }}\n'

@@ -93,6 +93,23 @@ def test_an_address_is_where_the_turn_is_stored(support: str, invoke: Invoke) ->
     assert len(document(invoke("history", support, *address, "--json"))["items"]) == 2
 
 
+def test_an_input_can_be_a_file_or_stdin(support: str, folder: Path, invoke: Invoke) -> None:
+    message = {"role": "user", "parts": [{"type": "text", "text": "hi"}]}
+    given = json.dumps({"messages": [message], "run": {"threadId": "t1"}})
+    (folder / "input.json").write_text(given)
+    result = document(invoke("run", support, "--input", "input.json", "--json"))
+    assert (result["text"], result["run"]) == ("You said: hi", {"thread_id": "t1"})
+    result = document(invoke("run", support, "--input", "-", "--json", input=given))
+    assert result["text"] == "You said: hi (2 earlier messages)"
+
+
+@pytest.mark.parametrize("form", [[], ["--input", "-", "--prompt", "hi"]])
+def test_a_turn_needs_either_a_prompt_or_an_input(
+    support: str, invoke: Invoke, form: list[str]
+) -> None:
+    assert invoke("run", support, *form, input="{}").exit_code == 2
+
+
 def test_a_stream_prints_the_answer_once(support: str, invoke: Invoke) -> None:
     result = invoke("run", support, "--prompt", "hi", "--stream")
     assert (result.exit_code, result.stdout) == (0, "You said: hi\n")

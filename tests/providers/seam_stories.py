@@ -42,7 +42,7 @@ SESSIONS: Final = (
     SessionPolicy(strategy="idle-timeout", idle_timeout=timedelta(seconds=25)),
     SessionPolicy(strategy="hybrid", idle_timeout=timedelta(seconds=25)),
 )
-TICKETS: Final = tuple(f"t{n}" for n in range(6))
+TICKETS: Final = tuple(f"t{n}" for n in range(12))
 MESSAGES: Final = ("m1", "m2", "m3", "m4", "m5")
 HIDDEN: Final = {"token", "key", "cursor", "older_cursor", "newer_cursor", "next_cursor", "started"}
 
@@ -80,6 +80,11 @@ class Side:
         """Return the context of the run of a ticket."""
         grant = self.grants.get(ticket_id)
         return NO_CONTEXT if grant is None else StateContext(fence=Fence(grant.lock_key, grant.token))
+
+    def ticket(self, number: int) -> str:
+        """Return one of the tickets that were admitted, if any was."""
+        used = sorted(self.used)
+        return used[number % len(used)] if used else "unknown"
 
     async def tell(self, call: Call) -> object:
         """Make one call and return what came of it, in the words that all stores share."""
@@ -159,7 +164,7 @@ def admissions(draw: st.DrawFn) -> Call:
 @st.composite
 def runs(draw: st.DrawFn) -> Call:
     """Draw a step of a run."""
-    ticket_id, ids, request = draw(tickets), draw(messages), draw(requests())
+    number, ids, request = draw(st.integers(0, 60)), draw(messages), draw(requests())
     shown, status = draw(st.booleans()), draw(st.sampled_from(("complete", "pending")))
     window = draw(st.none() | st.builds(WindowRequest, limit=st.integers(0, 4)))
     asked = draw(st.none() | st.just(request))
@@ -169,6 +174,7 @@ def runs(draw: st.DrawFn) -> Call:
     kind = draw(st.sampled_from(("record", "record", "progress", "finish", "finish", "renew")))
 
     async def call(side: Side) -> object:
+        ticket_id = side.ticket(number)
         turns, ctx = side.state.turns, side.fence(ticket_id)
         if kind == "record":
             rows = _rows(ids, is_shown=shown)
@@ -186,13 +192,13 @@ def runs(draw: st.DrawFn) -> Call:
 @st.composite
 def lookups(draw: st.DrawFn) -> Call:
     """Draw a step beside the runs."""
-    ticket_id, lock_key, key = draw(tickets), draw(locks), draw(keys)
+    number, lock_key, key = draw(st.integers(0, 60)), draw(locks), draw(keys)
     request, ids, session_id = draw(requests()), draw(messages), draw(names)
     kind = draw(st.sampled_from(("take", "outcome", "withdraw", "append", "resolve", "clear")))
     deletes = draw(st.booleans())
 
     async def call(side: Side) -> object:
-        state = side.state
+        state, ticket_id = side.state, side.ticket(number)
         if kind == "take":
             return await state.turns.take(lock_key, owner="second", lease=LEASE)
         if kind == "outcome":
@@ -255,7 +261,7 @@ async def _pages(
 
 steps = admissions() | admissions() | runs() | runs() | runs() | lookups() | readings()
 stories = st.lists(
-    st.tuples(steps, st.sampled_from((0, 0, 0, 1, 12, 31))), min_size=1, max_size=40
+    st.tuples(steps, st.sampled_from((0, 0, 0, 1, 12, 31))), min_size=12, max_size=60
 )
 """Calls, and how many seconds pass before each."""
 

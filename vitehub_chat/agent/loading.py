@@ -95,7 +95,7 @@ def _line_in(path: Path, error: BaseException) -> str:
 def _as_agent(found: object, ref: str) -> Agent:
     if not isinstance(found, Agent):
         raise ConfigError(
-            f"{ref!r} is a {type(found).__name__}, not an agent",
+            f"{ref!r} is of type {type(found).__name__!r}, not an agent",
             path="ref",
             hint="make it with define_agent(...)",
         )

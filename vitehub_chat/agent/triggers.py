@@ -121,8 +121,8 @@ async def _finish(task: asyncio.Task[RunResult], control: TurnControl) -> RunRes
     return task.result()
 
 
-def _runtime_of(agent: Agent) -> AgentRuntime:
-    if not hasattr(agent, "runtime"):
+def _runtime_of(agent: object) -> AgentRuntime:
+    if not isinstance(agent, Agent):
         raise InputError(
             f"must be an agent, not {type(agent).__name__}",
             path="agent",

@@ -11,6 +11,7 @@ import click
 
 from vitehub_chat import plugins
 from vitehub_chat.cli import failures
+from vitehub_chat.cli.options import show_help
 from vitehub_chat.errors import ChatError
 
 PROGRAM = "vitehub-chat"
@@ -69,13 +70,14 @@ class Commands(click.Group):
 
 @click.group(
     cls=Commands,
-    no_args_is_help=False,
+    invoke_without_command=True,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 @click.version_option(
     package_name="vitehub-chat", prog_name=PROGRAM, message="%(prog)s %(version)s"
 )
-def cli() -> None:
+@click.pass_context
+def cli(ctx: click.Context) -> int | None:
     """Look at what an agent sees, run one turn, and read stored conversations.
 
     REF is a file (agent.py, agent.py:NAME, agent.toml, agent.json, agent.yaml) or module:attribute.
@@ -83,3 +85,4 @@ def cli() -> None:
     Exit codes: 0 done, 1 failed, 2 usage, 3 configuration, 4 not found, 5 busy or conflict,
     6 state unavailable, 7 missing extra.
     """
+    return show_help(ctx)

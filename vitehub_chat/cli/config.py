@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import click
 
 from vitehub_chat.agent.agent import Agent
-from vitehub_chat.cli.options import json_option, load
+from vitehub_chat.cli.options import json_option, load, show_help
 from vitehub_chat.cli.printer import Printer, printing
 from vitehub_chat.cli.settings import Setting, find_settings, state_of
 from vitehub_chat.cli.text import json_line, safe_line
@@ -16,9 +16,11 @@ from vitehub_chat.config.schema import agent_json_schema
 from vitehub_chat.errors import ConfigError, ConfigOverrideWarning
 
 
-@click.group(no_args_is_help=False)
-def config() -> None:
+@click.group(invoke_without_command=True)
+@click.pass_context
+def config(ctx: click.Context) -> int | None:
     """Check definitions, and describe them to editors."""
+    return show_help(ctx)
 
 
 @config.command()

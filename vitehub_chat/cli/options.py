@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import click
+
+from vitehub_chat.cli import failures
 
 if TYPE_CHECKING:
     from vitehub_chat.agent.agent import Agent
@@ -19,6 +21,14 @@ DEFAULT_THREAD = "cli"
 """The thread of those who talk to an agent by this command."""
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Write JSON, for programs.")
+
+
+def show_help(ctx: click.Context) -> int | None:
+    """Print the help of a group to standard error if no command is named, and return 2."""
+    if ctx.invoked_subcommand is not None:
+        return None
+    click.echo(ctx.get_help(), err=True)
+    return failures.USAGE
 
 
 class Address(NamedTuple):
@@ -95,26 +105,3 @@ def load(ref: str) -> Agent:
     agent = load_agent(ref)
     agent.runtime()
     return agent
-
-
-def address_input(given: Mapping[str, Any], address: Address) -> dict[str, Any]:
-    """Return the input of a trigger with the parts of an address in place of its own."""
-    result = dict(given)
-    run = dict(result.get("run") or {})
-    for name in ("tenant", "channel", "thread"):
-        value = getattr(address, name)
-        if value is not None:
-            run.pop(f"{name}Id", None)
-            run[f"{name}_id"] = value
-    if run:
-        result["run"] = run
-    if address.session is not None:
-        result["session"] = {"id": address.session}
-    return result
-
-
-def prompt_input(prompt: str, address: Address) -> dict[str, Any]:
-    """Return the input of a trigger for one text."""
-    message = {"role": "user", "parts": [{"type": "text", "text": prompt}]}
-    thread = DEFAULT_THREAD if address.thread is None else address.thread
-    return address_input({"messages": [message]}, address._replace(thread=thread))

@@ -10,7 +10,7 @@ import click
 
 from vitehub_chat import plugins as registry
 from vitehub_chat.cli import failures
-from vitehub_chat.cli.options import json_option
+from vitehub_chat.cli.options import json_option, show_help
 from vitehub_chat.cli.printer import Printer, printing
 from vitehub_chat.errors import MissingDependencyError
 
@@ -33,9 +33,11 @@ class Examined(NamedTuple):
     problem: str | None = None
 
 
-@click.group(no_args_is_help=False)
-def plugins() -> None:
+@click.group(invoke_without_command=True)
+@click.pass_context
+def plugins(ctx: click.Context) -> int | None:
     """Look at capabilities, state providers, drivers and channels."""
+    return show_help(ctx)
 
 
 @plugins.command("list")

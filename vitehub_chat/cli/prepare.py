@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import Mapping
-from typing import Any, BinaryIO, NoReturn
+from typing import Any, BinaryIO
 
 import attrs
 import click
 
 from vitehub_chat.agent.agent import Agent
 from vitehub_chat.agent.triggers import prepare_agent_trigger
+from vitehub_chat.cli.given import input_option, read_given
 from vitehub_chat.cli.options import (
     DEFAULT_THREAD,
     Address,
-    address_input,
     address_options,
     json_option,
     load,
-    prompt_input,
 )
 from vitehub_chat.cli.printer import MAX_SHOWN, Printer, printing
 from vitehub_chat.cli.reasons import REASONS
@@ -27,7 +25,6 @@ from vitehub_chat.cli.run import TRIGGER
 from vitehub_chat.cli.text import safe_line
 from vitehub_chat.cli.unread import Unread, find_unread
 from vitehub_chat.cli.views import entry_to_json, message_lines, prepared_to_json
-from vitehub_chat.errors import InputError
 from vitehub_chat.model.results import PreparedInvocation, SelectionEntry
 
 NEXT_MESSAGE = "(the next message)"
@@ -38,9 +35,7 @@ _HEADERS = ("seq", "role", "id", "kept", "reason", "why")
 
 @click.command()
 @click.argument("ref")
-@click.option(
-    "--input", "source", type=click.File("rb"), help="A file with the input as JSON; - is stdin."
-)
+@input_option
 @click.option("--prompt", metavar="TEXT", help="The current message, in place of an input.")
 @address_options(f"[default: what the input says; without one {DEFAULT_THREAD}]")
 @json_option
@@ -60,13 +55,9 @@ def prepare(
     A dry run: nothing is stored, and no model is called. The input is that of the trigger
     chat.message; the other options replace what it says about its conversation.
     """
-    if source is not None and prompt is not None:
-        raise click.UsageError("--input and --prompt exclude each other")
-    address = Address(tenant, channel, thread, session)
-    if source is None:
-        given = prompt_input(NEXT_MESSAGE if prompt is None else prompt, address)
-    else:
-        given = address_input(_read_input(source.read()), address)
+    if source is None and prompt is None:
+        prompt = NEXT_MESSAGE
+    given = read_given(source, prompt, Address(tenant, channel, thread, session))
     with printing(as_json=as_json) as printer:
         agent = load(ref)
         prepared, unread = asyncio.run(_prepare(agent, given))
@@ -81,25 +72,6 @@ async def _prepare(agent: Agent, given: Mapping[str, Any]) -> tuple[PreparedInvo
         prepared = await prepare_agent_trigger(agent, TRIGGER, given)
         request = await agent.runtime().read(TRIGGER, given)
         return prepared, await find_unread(agent, request, prepared)
-
-
-def _read_input(content: bytes) -> dict[str, Any]:
-    try:
-        given = json.loads(content.decode("utf-8-sig"), parse_constant=_refuse_constant)
-    except (ValueError, RecursionError) as error:
-        line = getattr(error, "lineno", None)
-        where = "" if line is None else f", line {line}"
-        raise InputError(f"is not JSON{where}", path="--input") from None
-    if not isinstance(given, dict):
-        raise InputError("must be a JSON object: the input of chat.message", path="--input")
-    run = given.get("run")
-    if run is not None and not isinstance(run, dict):
-        raise InputError("must be a mapping", path="run")
-    return given
-
-
-def _refuse_constant(name: str) -> NoReturn:
-    raise ValueError(name)
 
 
 def _document(prepared: PreparedInvocation, unread: Unread) -> dict[str, Any]:

@@ -8,7 +8,7 @@ import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from types import FrameType
-from typing import Any
+from typing import Any, BinaryIO
 
 import click
 
@@ -16,13 +16,13 @@ from vitehub_chat.agent.agent import Agent
 from vitehub_chat.agent.stream import AgentStream
 from vitehub_chat.agent.triggers import stream_agent_trigger
 from vitehub_chat.cli import failures
+from vitehub_chat.cli.given import input_option, read_given
 from vitehub_chat.cli.options import (
     DEFAULT_THREAD,
     Address,
     address_options,
     json_option,
     load,
-    prompt_input,
 )
 from vitehub_chat.cli.printer import Printer, printing
 from vitehub_chat.cli.text import json_line, safe_line, safe_text
@@ -46,14 +46,16 @@ _EXIT_CODES: Mapping[RunStatus, int] = {
 
 @click.command()
 @click.argument("ref")
-@click.option("--prompt", required=True, metavar="TEXT", help="What to say.")
-@address_options(f"[default: {DEFAULT_THREAD}]")
+@input_option
+@click.option("--prompt", metavar="TEXT", help="What to say, in place of an input.")
+@address_options(f"[default: what the input says; without one {DEFAULT_THREAD}]")
 @click.option("--stream", is_flag=True, help="Print the answer while it grows; NDJSON with --json.")
 @json_option
 def run(
     *,
     ref: str,
-    prompt: str,
+    source: BinaryIO | None,
+    prompt: str | None,
     tenant: str | None,
     channel: str | None,
     thread: str | None,
@@ -63,9 +65,10 @@ def run(
 ) -> int:
     """Run one turn and print the answer.
 
-    Ctrl-C stops the turn; what was said so far is recorded as interrupted.
+    The input is that of the trigger chat.message; the other options replace what it says about its
+    conversation. Ctrl-C stops the turn; what was said so far is recorded as interrupted.
     """
-    given = prompt_input(prompt, Address(tenant, channel, thread, session))
+    given = read_given(source, prompt, Address(tenant, channel, thread, session))
     with printing(as_json=as_json) as printer:
         result = asyncio.run(_run(load(ref), given, printer, streams=stream))
         _print(printer, result, was_streamed=stream)

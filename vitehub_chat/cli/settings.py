@@ -23,6 +23,9 @@ from vitehub_chat.state.redaction import HIDDEN, redact_url
 Origin = Literal["default", "definition", "environment"]
 
 _SHOWN_DRIVER_OPTIONS = ("model",)
+_GIVEN = "(given)"
+"""In place of what may be a secret."""
+
 _SECRETS = frozenset({"auth_token"})
 
 
@@ -68,7 +71,7 @@ def _driver_settings(agent: Agent) -> Iterator[Setting]:
         return
     yield Setting("driver", driver.use, "definition")
     for name, value in driver.options.items():
-        shown = _plain(value) if name in _SHOWN_DRIVER_OPTIONS else "(given)"
+        shown = _plain(value) if name in _SHOWN_DRIVER_OPTIONS else _GIVEN
         yield Setting(f"driver.{name}", shown, "definition")
 
 
@@ -95,7 +98,8 @@ def _plugin_settings(agent: Agent) -> Iterator[Setting]:
     yield Setting("capabilities", names, "definition" if names else "default")
     channels = [_name_of(channel) for channel in agent.channels]
     yield Setting("channels", channels, "definition" if channels else "default")
-    yield Setting("meta", sorted(map(str, agent.meta)), "definition" if agent.meta else "default")
+    meta = {str(name): _GIVEN for name in agent.meta}
+    yield Setting("meta", meta, "definition" if meta else "default")
 
 
 def _chat_settings(agent: Agent) -> Iterator[Setting]:

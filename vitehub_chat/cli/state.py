@@ -12,7 +12,7 @@ from typing import Any, Final
 import click
 
 from vitehub_chat.cli import failures
-from vitehub_chat.cli.options import json_option
+from vitehub_chat.cli.options import json_option, show_help
 from vitehub_chat.cli.printer import Printer, printing
 from vitehub_chat.config.environment import STATE_URL_VARIABLE, state_settings
 from vitehub_chat.errors import ChatError, ConfigError
@@ -27,9 +27,11 @@ from vitehub_chat.testing.conformance import CheckResult, iterate_checks
 _PREFIX: Final = "check_{}_"
 
 
-@click.group()
-def state() -> None:
+@click.group(invoke_without_command=True)
+@click.pass_context
+def state(ctx: click.Context) -> int | None:
     """Look after an Agent State."""
+    return show_help(ctx)
 
 
 @state.command()

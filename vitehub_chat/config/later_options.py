@@ -25,7 +25,7 @@ def refuse_later_options(given: ChatModel) -> None:
     if isinstance(given.context, ContextModel):
         _refuse_context(given.context)
     if given.search_tools:
-        raise _not_available("search_tools", "leave it out or False")
+        raise _not_available("search_tools", "leave it out, or set it to False")
 
 
 def _refuse_prune(given: TranscriptsModel) -> None:
@@ -38,7 +38,7 @@ def _refuse_prune(given: TranscriptsModel) -> None:
             path="transcripts.prune.mode",
             hint="leave one of them out",
         )
-    raise _not_available("transcripts.prune", "leave it out or False")
+    raise _not_available("transcripts.prune", "leave it out, or set it to False")
 
 
 def _refuse_memory(given: MemoryModel) -> None:
@@ -55,7 +55,7 @@ def _refuse_context(given: ContextModel) -> None:
     if given.target_ratio is not None and given.target_ratio > trigger:
         problem = f"must be at most trigger_ratio, which is {trigger}"
         raise ConfigError(problem, path="context.target_ratio")
-    raise _not_available("context", "leave it out or False")
+    raise _not_available("context", "leave it out, or set it to False")
 
 
 def _not_available(option: str, hint: str) -> ConfigError:

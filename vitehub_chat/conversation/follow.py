@@ -10,7 +10,7 @@ import attrs
 
 from vitehub_chat.conversation import events
 from vitehub_chat.conversation.control import TurnControl, settle
-from vitehub_chat.conversation.lease import LEASE, RENEW_EVERY
+from vitehub_chat.conversation.lease import ATTEND_EVERY, ATTENDANCE, LEASE
 from vitehub_chat.conversation.waiting import Ended, Seat, WaitingRoom
 from vitehub_chat.errors import ChatBusyError, ChatError, StateConflictError
 from vitehub_chat.model.results import RunResult
@@ -60,7 +60,7 @@ class Follower:
         """
         loop = asyncio.get_running_loop()
         patience = None if limit is None else loop.time() + limit.total_seconds()
-        attend_at = loop.time() + RENEW_EVERY.total_seconds()
+        attend_at = loop.time() + ATTEND_EVERY.total_seconds()
         pause = FIRST_LOOK_S
         while True:
             news = await self._next(seat, pause, patience, control)
@@ -75,8 +75,8 @@ class Follower:
                     return left
                 patience = None
             if loop.time() >= attend_at:
-                await settle(self._turns.renew(ticket_id, lease=LEASE), control)
-                attend_at = loop.time() + RENEW_EVERY.total_seconds()
+                await settle(self._turns.renew(ticket_id, lease=ATTENDANCE), control)
+                attend_at = loop.time() + ATTEND_EVERY.total_seconds()
             found = await settle(self._look(ticket_id, lock_key), control)
             if found is not None:
                 return found

@@ -13,6 +13,9 @@ from vitehub_chat.state.values import Grant
 
 LEASE = timedelta(seconds=30)
 RENEW_EVERY = timedelta(seconds=10)
+ATTENDANCE = timedelta(seconds=10)
+"""How long a waiting caller is waited for; a run is not handed to one that died before."""
+ATTEND_EVERY = timedelta(seconds=3)
 
 
 class LeaseKeeper:

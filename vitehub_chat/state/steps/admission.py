@@ -24,6 +24,8 @@ from vitehub_chat.state.tables import Transaction
 from vitehub_chat.state.values import Admission, NewEntry
 
 PURGED_PER_ADMISSION = 8
+ATTENDANCE = 10_000_000
+"""How long a caller counts as waiting without a sign of life, in microseconds."""
 
 
 @attrs.frozen(kw_only=True)
@@ -134,7 +136,7 @@ def _entry_of(new: NewEntry, terms: Terms) -> EntryRecord:
         coalesces=terms.policy.coalesces,
         state="waiting",
         owner=new.owner,
-        attended_until=now + terms.lease if new.owner is not None else 0,
+        attended_until=now + min(terms.lease, ATTENDANCE) if new.owner is not None else 0,
         expires_at=None if ttl is None else now + in_us(ttl),
         claim_until=claim_until,
         keep_until=max(claim_until, now + MIN_KEEP),

@@ -7,7 +7,7 @@ from typing import Final
 import attrs
 
 MAX_VALUE_BYTES: Final = 5_000_000
-"""Largest value of a parameter; the server refuses 5 MiB."""
+"""Largest value of a parameter; a whole row has to be a little smaller."""
 
 MAX_RESPONSE_BYTES: Final = 10_000_000
 """Largest answer to one statement or batch."""
