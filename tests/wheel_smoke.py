@@ -48,7 +48,7 @@ def check_cli() -> None:
 
 def run_command(*arguments: str) -> subprocess.CompletedProcess[str]:
     """Run the installed command and keep what it prints."""
-    return subprocess.run(  # noqa: S603  the command of the wheel under test
+    return subprocess.run(
         [COMMAND, *arguments], capture_output=True, text=True, check=False
     )
 

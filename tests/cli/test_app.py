@@ -94,13 +94,13 @@ def test_wrong_usage_is_json_for_programs(invoke: Invoke) -> None:
 
 
 def test_the_installed_command_returns_the_exit_code() -> None:
-    done = subprocess.run(  # noqa: S603  our own command
+    done = subprocess.run(
         [COMMAND, "config", "check", "missing.toml"], capture_output=True, text=True, check=False
     )
     assert (done.returncode, done.stdout) == (3, "")
 
 
 def run_python(script: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(  # noqa: S603  our own interpreter and text
+    return subprocess.run(
         [sys.executable, "-P", "-c", script], capture_output=True, text=True, check=False
     )

@@ -51,7 +51,7 @@ def slow(folder: Path) -> str:
 @contextmanager
 def started(*arguments: str) -> Iterator[subprocess.Popen[str]]:
     """Start a turn and wait until its driver works."""
-    with subprocess.Popen(  # noqa: S603  our own command
+    with subprocess.Popen(
         [COMMAND, "run", *arguments],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -99,7 +99,7 @@ def test_an_input_can_be_a_file_or_stdin(support: str, folder: Path, invoke: Inv
     (folder / "input.json").write_text(given)
     result = document(invoke("run", support, "--input", "input.json", "--json"))
     assert (result["text"], result["run"]) == ("You said: hi", {"thread_id": "t1"})
-    result = document(invoke("run", support, "--input", "-", "--json", input=given))
+    result = document(invoke("run", support, "--input", "-", "--json", stdin=given))
     assert result["text"] == "You said: hi (2 earlier messages)"
 
 
@@ -107,7 +107,7 @@ def test_an_input_can_be_a_file_or_stdin(support: str, folder: Path, invoke: Inv
 def test_a_turn_needs_either_a_prompt_or_an_input(
     support: str, invoke: Invoke, form: list[str]
 ) -> None:
-    assert invoke("run", support, *form, input="{}").exit_code == 2
+    assert invoke("run", support, *form, stdin="{}").exit_code == 2
 
 
 def test_a_stream_prints_the_answer_once(support: str, invoke: Invoke) -> None:

@@ -37,7 +37,7 @@ print(json.dumps({
 
 def run(script: str) -> str:
     """Run a script in a fresh interpreter that does not see the working directory."""
-    done = subprocess.run(  # noqa: S603  our own interpreter and text
+    done = subprocess.run(
         [sys.executable, "-P", "-W", "error", "-c", script],
         capture_output=True,
         text=True,

@@ -13,10 +13,9 @@ from pathlib import Path
 
 import attrs
 import pytest
-from click.testing import CliRunner
 
+from tests.examples.extras import need
 from vitehub_chat import define_agent
-from vitehub_chat.cli.app import cli
 
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -47,6 +46,17 @@ def read(path: Path) -> Iterator[Block]:
         yield Block(place=place, language=found[1], code=found[2], output=found[3])
 
 
+def run_python(script: Path) -> subprocess.CompletedProcess[str]:
+    """Run a script in its folder."""
+    return subprocess.run(
+        [sys.executable, "-W", "error", script],
+        capture_output=True,
+        text=True,
+        cwd=script.parent,
+        check=False,
+    )
+
+
 def place(block: Block) -> str:
     return block.place
 
@@ -55,15 +65,16 @@ def place(block: Block) -> str:
 def test_python_runs_and_prints_what_stands_below(block: Block, tmp_path: Path) -> None:
     script = tmp_path / "block.py"
     script.write_text(block.code, encoding="utf-8")
-    done = subprocess.run(  # noqa: S603  our own interpreter and documents
-        [sys.executable, "-W", "error", script],
-        capture_output=True,
-        text=True,
-        cwd=tmp_path,
-        check=False,
-    )
+    done = run_python(script)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout == (block.output or "")
+
+
+def test_the_second_run_of_the_first_agent_goes_on(tmp_path: Path) -> None:
+    script = tmp_path / "agent.py"
+    script.write_text(blocks("python")[0].code, encoding="utf-8")
+    run_python(script)
+    assert run_python(script).stdout.splitlines()[0].endswith("(4 earlier messages)")
 
 
 @pytest.mark.parametrize(
@@ -80,13 +91,17 @@ def test_a_definition_is_accepted(block: Block) -> None:
 def test_commands_can_be_typed_in_their_order(
     block: Block, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    invoke = need("click.testing").CliRunner().invoke
+    cli = need("vitehub_chat.cli.app").cli
     shutil.copytree(ROOT / "examples", tmp_path / "examples")
+    first = blocks("python")[0].code  # which the text tells to save under this name
+    (tmp_path / "agent.py").write_text(first, encoding="utf-8")
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("VITEHUB_AGENT_STATE_URL", raising=False)
     for line in block.code.splitlines():
         program, *arguments = shlex.split(line, comments=True)
         assert program == "vitehub-chat"
-        result = CliRunner().invoke(cli, arguments)
+        result = invoke(cli, arguments)
         assert (line, result.exit_code, result.stderr) == (line, 0, result.stderr)
 
 

@@ -79,7 +79,9 @@ class Side:
     def fence(self, ticket_id: str) -> StateContext:
         """Return the context of the run of a ticket."""
         grant = self.grants.get(ticket_id)
-        return NO_CONTEXT if grant is None else StateContext(fence=Fence(grant.lock_key, grant.token))
+        return (
+            NO_CONTEXT if grant is None else StateContext(fence=Fence(grant.lock_key, grant.token))
+        )
 
     def ticket(self, number: int) -> str:
         """Return one of the tickets that were admitted, if any was."""

@@ -66,7 +66,7 @@ def connection_of(state: SqliteAgentState, worker: str = "writer") -> sqlite3.Co
 
 def start(script: str, *arguments: object) -> subprocess.Popen[str]:
     """Start a script in a process of its own, with pipes to talk to it."""
-    return subprocess.Popen(  # noqa: S603  our own interpreter and text
+    return subprocess.Popen(
         [sys.executable, "-W", "error", "-c", script, *map(str, arguments)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,

@@ -89,7 +89,7 @@ async def test_p20_ten_opens_each_of_four_processes_migrate_once(place: Place) -
     for process in processes:
         assert process.stdout is not None
         assert process.stdout.readline() == "ready\n"
-    for each in (place, Place(place.server), Place(place.server)):
+    for each in (place, Place(place.server)):
         for process in processes:
             assert process.stdin is not None
             process.stdin.write(f"{each.prefix}\n")

@@ -128,7 +128,7 @@ def test_it_answers_like_plain_tables(postgres: PostgresServer) -> None:
         opened = Place(postgres).open(clock=FakeClock(), durability="normal")
         return Gapless(opened._connector, clock=opened.clock)
 
-    check_tables(open_next, examples=6)
+    check_tables(open_next, examples=4)
 
 
 @pytest.mark.service

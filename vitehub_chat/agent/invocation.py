@@ -21,11 +21,11 @@ class AgentInvocation:
     """A prepared call; the driver is not called before `events`."""
 
     prepared: PreparedInvocation
-    _asked: InvokeRequest
-    _driver: Driver | None
-    _context: InvocationContext
-    _tools: tuple[ToolSpec, ...]
-    _capabilities: Sequence[CapabilityLike]
+    asked: InvokeRequest
+    driver: Driver | None
+    context: InvocationContext
+    tools: tuple[ToolSpec, ...]
+    capabilities: Sequence[CapabilityLike]
 
     def events(self) -> AsyncIterator[DriverEvent]:
         """Call the driver.
@@ -33,19 +33,19 @@ class AgentInvocation:
         Raises:
             ConfigError: The agent has no driver.
         """
-        if self._driver is None:
+        if self.driver is None:
             raise ConfigError("is needed to answer", path="driver", hint="for a demo: 'echo'")
         prepared, run = self.prepared, self.prepared.run
         thread_id = None if run is None else run.thread_id
-        return self._driver.stream(
+        return self.driver.stream(
             DriverCall(
-                system=self._context.instructions,
+                system=self.context.instructions,
                 messages=prepared.messages,
-                tools=self._tools,
-                native=_own_payloads(self._asked.native, self._driver.kind),
+                tools=self.tools,
+                native=_own_payloads(self.asked.native, self.driver.kind),
                 conversation_id=prepared.session_id or thread_id,
                 run=run,
-                deadline=self._asked.deadline,
+                deadline=self.asked.deadline,
                 context=prepared.context,
             )
         )
@@ -57,9 +57,9 @@ class AgentInvocation:
             Exception: What the first of them raised, once all were told.
         """
         first: Exception | None = None
-        for capability in reversed(self._capabilities):
+        for capability in reversed(self.capabilities):
             try:
-                await capability.finish(self._context, result)
+                await capability.finish(self.context, result)
             except Exception as error:  # noqa: BLE001 - raised below; the others have to be told
                 first = first or error
         if first is not None:

@@ -131,7 +131,7 @@ def _runtime_of(agent: object) -> AgentRuntime:
     return agent.runtime()
 
 
-def _goes_on(given: Mapping[str, Any]) -> bool:
+def _goes_on(given: object) -> bool:
     """Tell whether the answer continues a message that the client already shows."""
     messages = given.get("messages") if isinstance(given, Mapping) else None
     if not isinstance(messages, Sequence) or not messages:

@@ -135,7 +135,8 @@ def part_to_json(part: Part) -> JsonObject:
         value = getattr(part, field.name)
         if value is ABSENT or (value is None and field.default is None):
             continue
-        fields[_CAMEL.get(field.name, field.name)] = value
+        name: str = field.name
+        fields[_CAMEL.get(name, name)] = value
     return fields
 
 

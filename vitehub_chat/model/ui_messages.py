@@ -44,8 +44,11 @@ def _read(value: Any, where: int | str) -> Message:
             return value
         if not isinstance(value, Mapping):
             raise InputError("a message is a mapping", path=_path(where))
-    message_id, role, parts = value.get("id"), value.get("role"), value.get("parts")
-    metadata, time = value.get("metadata"), value.get("createdAt")
+    message_id: Any = value.get("id")
+    role: Any = value.get("role")
+    parts: Any = value.get("parts")
+    metadata: Any = value.get("metadata")
+    time: Any = value.get("createdAt")
     is_usual = (
         type(message_id) is str
         and message_id.isprintable()

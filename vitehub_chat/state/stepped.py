@@ -25,7 +25,7 @@ class SteppedAgentState(abc.ABC):
     def __init__(self, *, clock: Clock, features: frozenset[str], retention: Retention) -> None:
         self.clock = clock
         self.features = features
-        self.retention = retention
+        self.retention: Retention = retention
         self.turns = Turns(self)
         self.transcripts = Transcripts(self)
         self.sessions = Sessions(self)

@@ -724,7 +724,7 @@ except Exception as error:
 
 
 def test_without_the_extra_the_module_imports_and_a_driver_names_it() -> None:
-    done = subprocess.run(  # noqa: S603 - our own interpreter and text
+    done = subprocess.run(
         [sys.executable, "-c", WITHOUT_EXTRA], capture_output=True, text=True, check=True
     )
     assert done.stdout.splitlines() == ["[]", "MissingDependencyError models"]
