@@ -366,10 +366,15 @@ state_providers: Registry[Factory] = Registry(
     _is_factory,
     {
         "file": "vitehub_chat.state.providers.sqlite:open_sqlite",
+        "http": "vitehub_chat.state.providers.libsql:open_libsql",
+        "https": "vitehub_chat.state.providers.libsql:open_libsql",
+        "libsql": "vitehub_chat.state.providers.libsql:open_libsql",
         "memory": "vitehub_chat.state.providers.memory:open_memory",
         "postgres": "vitehub_chat.state.providers.postgres:open_postgres",
         "postgresql": "vitehub_chat.state.providers.postgres:open_postgres",
         "sqlite": "vitehub_chat.state.providers.sqlite:open_sqlite",
+        "ws": "vitehub_chat.state.providers.libsql:open_libsql",
+        "wss": "vitehub_chat.state.providers.libsql:open_libsql",
     },
 )
 """URL scheme to factory `(url, **options) -> AgentState`."""

@@ -19,7 +19,7 @@ from tests.agent.support import (
     say,
     turn,
 )
-from vitehub_chat import prepare_agent_trigger, stream_agent_trigger
+from vitehub_chat import Agent, prepare_agent_trigger, stream_agent_trigger
 from vitehub_chat.errors import ChatBusyError, InputError
 from vitehub_chat.state.contract import AgentState
 from vitehub_chat.testing.clock import FakeClock
@@ -230,10 +230,19 @@ async def test_a_claim_lasts_at_least_until_its_turn_ends(
         await driver.reached.wait()
         clock.advance(seconds=5)
         again = asyncio.create_task(run(agent, turn(say("hi", "m1"))))
-        await asyncio.sleep(0)
+        await follows(agent)
         driver.open()
         assert (await first).message == (await again).message
     assert len(driver.calls) == 1
+
+
+async def follows(agent: Agent) -> None:
+    """Wait until a caller waits for the turn of another one."""
+    engine = agent.runtime()._engine
+    assert engine is not None
+    async with asyncio.timeout(10):
+        while all(len(seats) < 2 for seats in engine._room._seats.values()):  # noqa: ASYNC110
+            await asyncio.sleep(0.001)
 
 
 async def test_a_refused_message_may_come_again(any_url: str | None) -> None:

@@ -36,6 +36,7 @@ class Figure:
     Attributes:
         ratio: The median of the ratios of all rounds.
         quartiles: The first and the third quartile of these.
+        calm_ratio: The ratio of the first deciles of both, which a busy machine disturbs least.
         median_us: What the subject took, in microseconds.
         goal: The highest ratio that is good enough, or None.
     """
@@ -44,6 +45,7 @@ class Figure:
     against: str
     ratio: float
     quartiles: tuple[float, float]
+    calm_ratio: float
     median_us: float
     goal: float | None = None
 
@@ -91,9 +93,14 @@ class Rounds:
             against=against,
             ratio=round(middle, 2),
             quartiles=(round(first, 2), round(third, 2)),
+            calm_ratio=round(_first_decile(mine) / _first_decile(others), 2),
             median_us=round(statistics.median(mine) * 1e6, 1),
             goal=goal,
         )
+
+
+def _first_decile(times: Sequence[float]) -> float:
+    return statistics.quantiles(times, n=10, method="inclusive")[0]
 
 
 def read_options(description: str) -> Options:
@@ -125,12 +132,8 @@ def report(
         sys.stdout.write(f"{json.dumps(found, indent=2)}\n")
         return
     lines = [f"{name}: {fact}" for name, fact in facts.items() if fact]
-    lines += ["", _row("what", "against", "ratio", "quartiles", "took", "goal")]
-    for each in figures:
-        quartiles = f"{each.quartiles[0]:.2f} to {each.quartiles[1]:.2f}"
-        took = f"{each.median_us:,.0f} us"
-        goal = "" if each.goal is None else f"<= {each.goal:g}"
-        lines.append(_row(each.what, each.against, f"{each.ratio:.2f}", quartiles, took, goal))
+    lines += ["", _row("what", "against", "ratio", "quartiles", "calm", "took", "goal")]
+    lines += [_row(*_cells(figure)) for figure in figures]
     lines.append("")
     for count in counts:
         goal = "" if count.goal is None else f" (goal: <= {count.goal})"
@@ -138,8 +141,25 @@ def report(
     sys.stdout.write("\n".join(lines) + "\n")
 
 
-def _row(what: str, against: str, ratio: str, quartiles: str, took: str, goal: str) -> str:
-    return f"{what:<56} {against:<40} {ratio:>6} {quartiles:>14} {took:>12} {goal:>7}"
+def _cells(figure: Figure) -> tuple[str, ...]:
+    first, third = figure.quartiles
+    return (
+        figure.what,
+        figure.against,
+        f"{figure.ratio:.2f}",
+        f"{first:.2f} to {third:.2f}",
+        f"{figure.calm_ratio:.2f}",
+        f"{figure.median_us:,.0f} us",
+        "" if figure.goal is None else f"<= {figure.goal:g}",
+    )
+
+
+def _row(*cells: str) -> str:
+    widths = (54, 42, -6, -14, -6, -11, -6)
+    return "  ".join(
+        f"{cell:<{width}}" if width > 0 else f"{cell:>{-width}}"
+        for cell, width in zip(cells, widths, strict=True)
+    ).rstrip()
 
 
 def _machine() -> dict[str, Any]:

@@ -60,8 +60,14 @@ Python `None`) means that an option is not given. Times end in `_ms` and are in 
 error names the path of the option, such as `trigger_history.max_messages`.
 
 Options marked *later* are checked, but refused in this release when they are switched on; so is the
-concurrency strategy `debounce`. Those marked *channels* only matter to channels, and those marked
-*servers* only to states on a server or with a search index; both follow.
+concurrency strategy `debounce`. Those marked *channels* only matter to channels, which this release
+does not have: they are checked and accepted, and nothing happens with them. Those marked *servers*
+only matter to states on a server: in PostgreSQL the token is the password. No state has a search
+index yet, so `search` does nothing.
+
+What a callable gets and gives, and the options of each driver: [drivers and functions](code.md).
+How sessions are called and continued, and what messages without a time do:
+[the turn](../explanation/turn.md#which-session-and-how-it-is-called).
 """
 
 SECTIONS: tuple[tuple[str, str, type[OptionModel]], ...] = (

@@ -9,16 +9,18 @@ import shutil
 import socket
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import attrs
 import psycopg
 
 from vitehub_chat.state.providers.postgres import open_postgres
 from vitehub_chat.state.providers.postgres.state import PostgresAgentState
+from vitehub_chat.state.providers.postgres.tables import PostgresTables
+from vitehub_chat.state.tables import Transaction
 
 INSTALLED = "pginstall18"
 DATABASE = "postgres"
@@ -159,3 +161,23 @@ def free_port() -> int:
     with socket.create_server(("127.0.0.1", 0)) as server:
         port: int = server.getsockname()[1]
         return port
+
+
+def writing(encoded: str) -> Callable[[Transaction], int]:
+    return lambda tx: tx.conversations.ensure(encoded).key
+
+
+def conversations(place: Place) -> list[str]:
+    return sorted(each for (each,) in place.query("SELECT encoded FROM $conversations"))
+
+
+@contextmanager
+def holding(place: Place, statement: str) -> Iterator[None]:
+    """Hold what a statement locks, over a connection of its own."""
+    with place.connected() as other:
+        other.execute(statement.replace("$", place.prefix).encode())
+        yield
+
+
+def cursor_of(tx: Transaction) -> psycopg.Cursor[tuple[Any, ...]]:
+    return cast(PostgresTables, tx).statements._cursor

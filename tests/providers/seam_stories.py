@@ -71,6 +71,10 @@ class Side:
     grants: dict[str, Grant] = attrs.field(factory=dict)
     used: set[str] = attrs.field(factory=set)
 
+    def beside(self) -> Side:
+        """Return the same side with the object whose turn it is not."""
+        return Side(self.states, self.turn + 1, self.grants, self.used)
+
     @property
     def state(self) -> AgentState:
         """The object whose turn it is."""
@@ -261,6 +265,7 @@ async def _pages(
     return pages, [row for batch in exported for row in batch.rows]
 
 
+calls = admissions() | runs() | runs() | lookups() | lookups()
 steps = admissions() | admissions() | runs() | runs() | runs() | lookups() | readings()
 stories = st.lists(
     st.tuples(steps, st.sampled_from((0, 0, 0, 1, 12, 31))), min_size=12, max_size=60
@@ -274,10 +279,14 @@ async def tell_alike(
     """Tell a story to both and compare what comes of every call."""
     side = Side([memory])
     for call, seconds in story:
-        clock.advance(seconds=seconds, microseconds=1)
-        now = to_epoch_us(clock.now())
-        # What is over is hidden at once there, and in memory when it is removed.
-        memory._store.write(lambda tables, at=now: tables.entries.purge(at, 1000))
-        memory._store.write(lambda tables, at=now: tables.rows.purge(at, 1000))
+        pass_time(clock, memory, seconds)
         expected = await side.tell(call)
         assert await other.tell(call) == expected
+
+
+def pass_time(clock: FakeClock, memory: MemoryAgentState, seconds: int) -> None:
+    """Move the clock, and remove from memory what is over: it is hidden at once elsewhere."""
+    clock.advance(seconds=seconds, microseconds=1)
+    now = to_epoch_us(clock.now())
+    memory._store.write(lambda tables: tables.entries.purge(now, 1000))
+    memory._store.write(lambda tables: tables.rows.purge(now, 1000))

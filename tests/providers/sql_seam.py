@@ -41,7 +41,7 @@ class SeamDriver:
         self.fault: Callable[[Sequence[Statement]], Fault] = lambda _: None
         self._path = path
         self._late: list[Sequence[Statement]] = []
-        self._pool = ThreadPoolExecutor(1)
+        self._pool: ThreadPoolExecutor | None = None
         self._connection: sqlite3.Connection | None = None
 
     async def execute(self, sql: str, named: Mapping[str, Value], /) -> Sequence[Columns]:
@@ -49,11 +49,15 @@ class SeamDriver:
 
     async def batch(self, statements: Sequence[Statement], /) -> Sequence[Sequence[Columns]]:
         self.requests.append([text.split(None, 1)[0] for text, _ in statements])
+        self._pool = self._pool or ThreadPoolExecutor(1)
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._pool, self._answer, list(statements))
 
     async def aclose(self) -> None:
-        await asyncio.get_running_loop().run_in_executor(self._pool, self._disconnect)
+        pool, self._pool = self._pool, None
+        if pool is not None:
+            await asyncio.get_running_loop().run_in_executor(pool, self._disconnect)
+            pool.shutdown(wait=False)
 
     def _answer(self, statements: Sequence[Statement]) -> Sequence[Sequence[Columns]]:
         fault = self.fault(statements)

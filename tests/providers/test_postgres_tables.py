@@ -10,12 +10,11 @@ import attrs
 import psycopg
 import pytest
 
-from tests.providers.postgres_server import Place, PostgresServer
+from tests.providers.postgres_server import Place, PostgresServer, cursor_of
 from tests.providers.table_checks import RolledBack, check_tables
 from vitehub_chat.errors import ConfigError, StateError
 from vitehub_chat.state.providers.postgres.state import PostgresAgentState
 from vitehub_chat.state.providers.postgres.statements import compile_text, hash_of, load_texts
-from vitehub_chat.state.providers.postgres.tables import PostgresTables
 from vitehub_chat.state.providers.postgres.texts import escape, restore
 from vitehub_chat.state.records import RowRecord
 from vitehub_chat.state.sql.named import load_migrations, load_statements
@@ -95,10 +94,6 @@ class OneForEach(dict[str, Any]):
         if name in FACTS:
             return True
         return "1" if name in TEXT_NAMES or name.endswith("_id") else 1
-
-
-def cursor_of(tx: Transaction) -> psycopg.Cursor[tuple[Any, ...]]:
-    return cast(PostgresTables, tx).statements._cursor
 
 
 def read_sequences(tx: Transaction, prefix: str) -> list[tuple[str, int, bool]]:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
-from functools import singledispatchmethod
+from functools import cache, singledispatchmethod
 from typing import Any
 
 import attrs
 
+from vitehub_chat.errors import ConfigError
 from vitehub_chat.model.events import (
     ApprovalRequested,
     Done,
@@ -57,6 +58,30 @@ class Answer:
     def add(self, event: DriverEvent) -> None:
         """Take in one event of the driver; those that say nothing about the answer are ignored."""
 
+    @staticmethod
+    def check(event: DriverEvent) -> DriverEvent:
+        """Return an event as it can be stored and shown: values of tools become JSON.
+
+        Raises:
+            ConfigError: It is no event, or a field that is text is something else.
+        """
+        kind = type(event).__name__
+        if not isinstance(event, DriverEvent):
+            raise ConfigError(f"emitted a {kind}, which is no driver event", path="driver")
+        event_type: Any = type(event)
+        for name, is_optional in _text_fields(event_type):
+            value = getattr(event, name)
+            if not isinstance(value, str) and not (is_optional and value is None):
+                raise ConfigError(
+                    f"emitted {kind}.{name} as {type(value).__name__}, not text", path="driver"
+                )
+        if isinstance(event, ToolCall) and jsonable(event.input) is not event.input:
+            return attrs.evolve(event, input=jsonable(event.input))
+        if isinstance(event, ToolResult) and event.output is not ABSENT:
+            output = jsonable(event.output)
+            return event if output is event.output else attrs.evolve(event, output=output)
+        return event
+
     def close_calls(self) -> None:
         """Give every call without a result a failed one, so that the history stays acceptable."""
         for part in self._calls.values():
@@ -81,7 +106,7 @@ class Answer:
             thread_id=thread_id,
             is_shown=status != "error" and not is_blank(message),
             # The last request had all the others in it: it tells the size of the conversation.
-            usage=None if last is None else _without_none(attrs.asdict(last)),
+            usage=None if last is None else jsonable(_without_none(attrs.asdict(last))),
             native=None if native is None else _native_of(native),
         )
 
@@ -106,7 +131,8 @@ class Answer:
     @add.register
     def _reason(self, event: ReasoningDelta) -> None:
         part = self._grow("reasoning", event.part_id, event.text)
-        facts = {"provider": event.provider, "signature": event.signature, "item": event.item}
+        item = None if event.item is None else jsonable(dict(event.item))
+        facts = {"provider": event.provider, "signature": event.signature, "item": item}
         part.update(_without_none(facts))
 
     @add.register
@@ -116,7 +142,7 @@ class Answer:
             "toolName": event.name,
             "toolCallId": event.call_id,
             "state": "input-available",
-            "input": jsonable(event.input),
+            "input": event.input,
         }
         if event.error is not None:
             part.update(state="output-error", errorText=replace_surrogates(event.error))
@@ -136,7 +162,7 @@ class Answer:
         else:
             part.update(state="output-error", errorText=event.error or "failed")
         if event.output is not ABSENT:
-            part["output"] = jsonable(event.output)
+            part["output"] = event.output
 
     @add.register
     def _ask(self, event: ApprovalRequested) -> None:
@@ -170,6 +196,16 @@ class Answer:
     @add.register
     def _end(self, event: Done) -> None:
         self.finish_reason = event.finish_reason
+
+
+@cache
+def _text_fields(kind: type[Any]) -> tuple[tuple[str, bool], ...]:
+    """Return the fields of an event that are text, and whether None is one of their values."""
+    types = {field.name: str(field.type) for field in attrs.fields(kind)}
+    return tuple((name, wanted != "str") for name, wanted in types.items() if wanted in _TEXT_TYPES)
+
+
+_TEXT_TYPES = frozenset({"str", "str | None"})
 
 
 def _source_part(event: SourceFound) -> dict[str, Any]:

@@ -37,6 +37,25 @@ class TurnControl:
             listener()
 
 
+class StoppedEarly(Exception):  # noqa: N818 - a way out, not a fault
+    """The turn was stopped while code of the application was asked."""
+
+
+async def ask(awaitable: Awaitable[T], control: TurnControl) -> T:
+    """Wait for code of the application, which is cancelled when the turn is stopped.
+
+    Raises:
+        StoppedEarly: The turn was stopped, or the waiting task cancelled, meanwhile.
+    """
+    task = asyncio.ensure_future(awaitable)
+    control.on_stop(task.cancel)
+    try:
+        return await task
+    except asyncio.CancelledError:
+        control.stop("cancelled")
+        raise StoppedEarly from None
+
+
 async def settle(awaitable: Awaitable[T], control: TurnControl) -> T:
     """Wait for something to its end although the waiting task is cancelled meanwhile.
 

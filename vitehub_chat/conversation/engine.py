@@ -11,7 +11,7 @@ import attrs
 
 from vitehub_chat.conversation import events
 from vitehub_chat.conversation.continuing import brings_nothing_new
-from vitehub_chat.conversation.control import TurnControl, settle
+from vitehub_chat.conversation.control import StoppedEarly, TurnControl, ask, settle
 from vitehub_chat.conversation.driving import Invoke, InvokeRequest, Sink
 from vitehub_chat.conversation.follow import Follower
 from vitehub_chat.conversation.invocation import build_context, describe_run, resolve_invoker
@@ -105,14 +105,20 @@ class TurnEngine:
             StateError: The state failed; see its subclass for what is written.
             Exception: What the driver raised.
         """
-        request = caller.request
+        try:
+            return await self._run_caller(caller)
+        except StoppedEarly:
+            return RunResult(status="interrupted", finish_reason="interrupted")
+
+    async def _run_caller(self, caller: Caller) -> RunResult:
+        request, control = caller.request, caller.control
         self._check(request)
-        if not await self._passes_filter(request):
+        if not await ask(self._passes_filter(request), control):
             return RunResult(status="filtered", run=request.run)
         place = self._place(request)
         limit = self._policy.concurrency.max_concurrent
         if self._policy.concurrency.strategy == "parallel" and limit is not None:
-            key = await scope_key(place, request, self._policy)
+            key = await ask(scope_key(place, request, self._policy), control)
             if key is not None:
                 return await self._admit_in_line(caller, place, key, limit)
         return await self._admit(caller, place)
@@ -232,7 +238,7 @@ class TurnEngine:
         if recorded is not None:
             return recorded
         policy = self._policy.concurrency
-        entry = await self._entry(caller.request, place, ticket_id)
+        entry = await ask(self._entry(caller.request, place, ticket_id), caller.control)
         admission = await settle(
             self._turns.admit(
                 entry, policy=policy, lease=LEASE, dedupe_ttl=self._policy.dedupe_ttl

@@ -7,7 +7,7 @@ from datetime import timedelta
 from typing import Self
 
 from vitehub_chat.conversation.control import LOCK_LOST, TurnControl
-from vitehub_chat.errors import StateUnavailableError
+from vitehub_chat.errors import StateError
 from vitehub_chat.state.contract import Fence, StateContext, TurnStore
 from vitehub_chat.state.values import Grant
 
@@ -59,7 +59,7 @@ class LeaseKeeper:
                 is_held = await self._turns.renew(
                     self._grant.ticket_id, lease=LEASE, ctx=self.context
                 )
-            except StateUnavailableError:
+            except StateError:
                 # The lease may still hold; only time decides.
                 is_held = asked_at + RENEW_EVERY.total_seconds() < safe_until
             else:

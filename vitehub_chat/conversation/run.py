@@ -7,18 +7,16 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Literal, TypeVar
 
-import attrs
-
 from vitehub_chat.conversation import events
 from vitehub_chat.conversation.answer import Answer
-from vitehub_chat.conversation.control import LOCK_LOST, TurnControl, settle
+from vitehub_chat.conversation.arrivals import coalesced_of, rows_of
+from vitehub_chat.conversation.control import LOCK_LOST, StoppedEarly, TurnControl, ask, settle
 from vitehub_chat.conversation.driving import Invocation, InvokeRequest, Sink, drive
 from vitehub_chat.conversation.lease import LEASE, LeaseKeeper
 from vitehub_chat.conversation.payloads import decode_request
 from vitehub_chat.conversation.places import Place, find_place
 from vitehub_chat.conversation.replies import error_code, find_error_text
 from vitehub_chat.conversation.selecting import (
-    Coalesced,
     Draft,
     draft_turn,
     prepare_turn,
@@ -26,7 +24,7 @@ from vitehub_chat.conversation.selecting import (
     window_request,
 )
 from vitehub_chat.conversation.setting import RunSetting, write_surely
-from vitehub_chat.errors import ConfigError, StateConflictError, StateError
+from vitehub_chat.errors import StateConflictError, StateError
 from vitehub_chat.model.events import (
     DriverEvent,
     RunFailed,
@@ -36,7 +34,6 @@ from vitehub_chat.model.events import (
     ToolResult,
 )
 from vitehub_chat.model.json_text import Json
-from vitehub_chat.model.messages import Message
 from vitehub_chat.model.requests import TurnRequest
 from vitehub_chat.model.results import PreparedInvocation, RunResult
 from vitehub_chat.model.rows import RowStatus
@@ -49,6 +46,8 @@ _ENDINGS: Mapping[RowStatus, Literal["complete", "interrupted", "error"]] = {
     "interrupted": "interrupted",
     "error": "error",
 }
+FINISH_S = 30.0
+"""How long the capabilities may take to see the end of a turn."""
 NAMED_REASONS = frozenset({"timeout", "lock_lifetime"})
 
 
@@ -73,6 +72,7 @@ class Run:
         self._setting = setting
         self._grant = grant
         self._request = request
+        self._has_caller = request is not None
         self._control = control
         self._sink = sink
         self._lease = LeaseKeeper(
@@ -95,8 +95,10 @@ class Run:
                 request, draft, place, user_key = await self._understand()
                 recorded = await self._record(draft, place, user_key)
                 self.are_recorded = True
-            except BaseException:
-                await self._give_back()
+            except BaseException as error:
+                # What nobody here waits for is no caller's to send again: it goes on waiting.
+                if self._has_caller or (isinstance(error, StateError) and error.code == "corrupt"):
+                    await self._give_back()
                 raise
             return await self._answer_it(request, draft, place, recorded)
 
@@ -109,17 +111,16 @@ class Run:
             others = [decode_request(entry.payload) for entry in entries[:-1]]
         except (ValueError, KeyError, TypeError) as error:
             raise StateError("a waiting message cannot be read", code="corrupt") from error
-        coalesced = [
-            Coalesced(message=_with_id(other.current, entry.ticket_id), is_new=_is_new(other))
-            for other, entry in zip(others, entries[:-1], strict=True)
-        ]
+        coalesced = coalesced_of(others, entries)
         place = find_place(setting.agent, request, setting.policy, has_state=setting.has_state)
         draft = draft_turn(request, setting.policy, coalesced)
         for each, other in zip(coalesced, others, strict=True):
-            self._authors[each.message.id or ""] = await setting.user_key_of(other)
+            author = await ask(setting.user_key_of(other), self._control)
+            self._authors[each.message.id or ""] = author
         if coalesced:
             events.queue_coalesced(messages=len(entries), key=place.conversation)
-        return request, draft, place, await setting.user_key_of(request)
+        user_key = await ask(setting.user_key_of(request), self._control)
+        return request, draft, place, user_key
 
     async def _record(self, draft: Draft, place: Place, user_key: str | None) -> Recorded:
         setting, ticket_id = self._setting, self._grant.ticket_id
@@ -130,15 +131,7 @@ class Run:
                 ),
                 self._control,
             )
-        thread = None if draft.request.run is None else draft.request.run.thread_id
-        rows = [
-            NewRow(
-                message=_with_id(message, ticket_id, position),
-                author=self._authors.get(message.id or "", user_key),
-                thread_id=thread,
-            )
-            for position, message in enumerate(reversed(draft.to_record))
-        ][::-1]
+        rows = rows_of(draft, ticket_id, self._authors, user_key)
         return await write_surely(
             lambda: setting.turns.record(
                 ticket_id,
@@ -153,31 +146,42 @@ class Run:
     async def _answer_it(
         self, request: TurnRequest, draft: Draft, place: Place, recorded: Recorded
     ) -> RunResult:
-        setting, started_at = self._setting, self._setting.clock.now()
+        started_at = self._setting.clock.now()
         # Not before its question was recorded, or a client that sorts by time shows it first.
         self._answer = Answer(self._answer_id, started_at)
-        prepared = prepare_turn(draft, recorded.session, recorded.window, started_at)
-        ids: events.Ids = {
-            "key": place.conversation,
-            "session_id": prepared.session_id,
-            "turn_id": self._grant.ticket_id,
-        }
-        self._tell_selected(request, prepared, recorded, ids)
+        session = recorded.session
+        prepared = PreparedInvocation(
+            messages=(),
+            selection=(),
+            session_id=None if session is None else session.session_id,
+            run=request.run,
+            context={},
+        )
+        ids: events.Ids = {"key": place.conversation, "turn_id": self._grant.ticket_id}
         invocation: Invocation | None = None
         error: BaseException | None = None
         try:
-            invocation = await self._invoke(request, prepared, recorded, started_at)
+            prepared = prepare_turn(draft, session, recorded.window, started_at)
+            ids["session_id"] = prepared.session_id
+            self._tell_selected(request, prepared, recorded, ids)
+            invoking = self._invoke(request, prepared, recorded, started_at)
+            invocation = await ask(invoking, self._control)
             prepared = invocation.prepared
-            events.turn_started(messages=len(prepared.messages), **ids)
-            self._sink(self._started(prepared, started_at))
-            limit = request.timeout or setting.policy.timeout
-            await drive(invocation.events(), self._take, self._control, limit)
-        except asyncio.CancelledError:
-            self._control.stop("cancelled")
-        except Exception as raised:  # noqa: BLE001 - recorded first, raised to the caller below
+            await self._drive(invocation, request, ids, started_at)
+        except StoppedEarly:
+            error = None
+        except BaseException as raised:  # noqa: BLE001 - recorded first, raised to the caller below
             error = raised
         self._is_open = False
         return await self._end(request, prepared, invocation, error, ids, started_at)
+
+    async def _drive(
+        self, invocation: Invocation, request: TurnRequest, ids: events.Ids, now: datetime
+    ) -> None:
+        events.turn_started(messages=len(invocation.prepared.messages), **ids)
+        self._sink(self._started(invocation.prepared, now))
+        limit = request.timeout or self._setting.policy.timeout
+        await drive(invocation.events(), self._take, self._control, limit)
 
     def _tell_selected(
         self,
@@ -220,9 +224,7 @@ class Run:
         """Take one event of the driver; after a tool is done its result is durable."""
         if not self._is_open:
             return
-        if not isinstance(event, DriverEvent):
-            kind = type(event).__name__
-            raise ConfigError(f"emitted a {kind}, which is no driver event", path="driver")
+        event = self._answer.check(event)
         self._answer.add(event)
         self._sink(event)
         if isinstance(event, ToolResult) and self._setting.has_state:
@@ -337,7 +339,7 @@ class Run:
         self, invocation: Invocation, result: RunResult, ids: events.Ids
     ) -> None:
         try:
-            await invocation.finish(result)
+            await settle(asyncio.wait_for(invocation.finish(result), FINISH_S), self._control)
         except Exception as error:  # noqa: BLE001 - the answer is recorded and belongs to the caller
             events.turn_failed(error, code=error_code(error), **ids)
 
@@ -371,15 +373,3 @@ class Run:
             context_budget=prepared.context_budget,
             prepared=prepared,
         )
-
-
-def _is_new(request: TurnRequest) -> bool:
-    return request.session.action == "new"
-
-
-def _with_id(message: Message, ticket_id: str, position: int = 0) -> Message:
-    """Return a message with an id to store it under; the same one whenever it is recorded."""
-    if message.id is not None:
-        return message
-    suffix = f"-{position}" if position else ""
-    return attrs.evolve(message, id=f"msg-{ticket_id}{suffix}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from vitehub_chat.errors import InputError
@@ -19,6 +19,8 @@ JsonObject = Mapping[str, Any]
 _ESCAPED_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 _MAX_DEPTH = 20
 _MAX_REPR = 2000
+_MAX_BITS = 10_000
+_MAX_VALUES = 10_000
 _encoder = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 
 
@@ -40,12 +42,13 @@ def encode_json(value: object, path: str) -> str:
 def jsonable(value: object) -> Json:
     """Return a value of somebody else's code as JSON: itself if it is, else as close as can be.
 
-    Objects become their text, non-finite numbers and circular values too.
+    Objects become their text, non-finite and very large numbers too, and so does what is nested
+    deeper than 20 levels or behind the first 10,000 values, as circular values are.
     """
     try:
         _encoder.encode(value)
     except (TypeError, ValueError, RecursionError):
-        return _closest_json(value, depth=0)
+        return _closest_json(value, 0, iter(range(_MAX_VALUES)))
     return value
 
 
@@ -76,16 +79,29 @@ def replace_surrogates(text: str) -> str:
     return text
 
 
-def _closest_json(value: object, depth: int) -> Json:
-    if value is None or isinstance(value, bool | int | str):
+def _closest_json(value: object, depth: int, budget: Iterator[int]) -> Json:
+    if value is None or isinstance(value, bool | str):
         return value
+    if isinstance(value, int):
+        return value if value.bit_length() < _MAX_BITS else hex(value)[:_MAX_REPR]
     if isinstance(value, float):
         return value if math.isfinite(value) else str(value)
-    if depth < _MAX_DEPTH and isinstance(value, Mapping):
-        return {str(key): _closest_json(item, depth + 1) for key, item in value.items()}
-    if depth < _MAX_DEPTH and isinstance(value, list | tuple | set | frozenset):
-        return [_closest_json(item, depth + 1) for item in value]
-    return repr(value)[:_MAX_REPR]
+    # Without a bound a value that holds itself twice would double with every level.
+    if depth < _MAX_DEPTH and isinstance(value, Mapping | list | tuple | set | frozenset):
+        items = value.items() if isinstance(value, Mapping) else enumerate(value)
+        taken = zip(items, budget, strict=False)
+        found = [(key, _closest_json(item, depth + 1, budget)) for (key, item), _ in taken]
+        if isinstance(value, Mapping):
+            return {str(key): item for key, item in found}
+        return [item for _, item in found]
+    return _safe_repr(value)
+
+
+def _safe_repr(value: object) -> str:
+    try:
+        return repr(value)[:_MAX_REPR]
+    except Exception:  # noqa: BLE001 - somebody else's code; its type is better than nothing
+        return f"<{type(value).__name__}>"
 
 
 def _blame(value: object, path: str, depth: int = 0) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 from urllib.parse import unquote_to_bytes
 
 from vitehub_chat.errors import InputError
+from vitehub_chat.model.json_text import replace_surrogates
 from vitehub_chat.model.messages import Message
 from vitehub_chat.model.parts import (
     ABSENT,
@@ -56,7 +57,7 @@ def read_parts(parts: Sequence[Part]) -> tuple[ModelPart, ...]:
         elif part.get("type") != "text":
             found.extend(_read_part(part, index))
         elif isinstance(text := part.get("text"), str):
-            found.append(TextPart(text, f"text-{index}"))
+            found.append(TextPart(replace_surrogates(text), f"text-{index}"))
     return tuple(found)
 
 
@@ -138,7 +139,7 @@ def _base64_of(data_url: str) -> str:
     header, _, payload = data_url.partition(",")
     if header.lower().endswith(";base64"):
         return payload
-    return base64.b64encode(unquote_to_bytes(payload)).decode("ascii")
+    return base64.b64encode(unquote_to_bytes(replace_surrogates(payload))).decode("ascii")
 
 
 def _read_reasoning(part: Mapping[str, Any]) -> Iterator[ModelPart]:
@@ -174,7 +175,7 @@ def _read_ui_tool(part: Mapping[str, Any], kind: str, index: int) -> Iterator[Mo
         return
     call_id = _text(part, "toolCallId", "id") or f"{name}-{index + 1}"
     call = ToolCallPart(call_id, name, part.get("input"))
-    state, approval = part.get("state"), part.get("approval")
+    state, approval = _text(part, "state"), part.get("approval")
     approval_id = _text(approval, "id") if isinstance(approval, Mapping) else None
     if state == "approval-requested" and approval_id is not None:
         yield from (call, ApprovalRequestPart(approval_id, call_id))
@@ -190,7 +191,7 @@ def _read_ui_tool(part: Mapping[str, Any], kind: str, index: int) -> Iterator[Mo
 
 def _result_of(part: Mapping[str, Any], call: ToolCallPart, approval: Any) -> ToolResultPart:
     output = part.get("output", ABSENT)
-    state, error = part.get("state"), _text(part, "errorText")
+    state, error = _text(part, "state"), _text(part, "errorText")
     if state == "output-denied":
         reason = _text(approval, "reason") if isinstance(approval, Mapping) else None
         return ToolResultPart(call.id, call.name, output, "failed", error or reason or "denied")

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
+
+import attrs
 
 from vitehub_chat.errors import InputError
 from vitehub_chat.model.clock import read_time
@@ -41,7 +43,7 @@ def _read(value: Any, where: int | str) -> Message:
     if type(value) is not dict:
         if isinstance(value, Message):
             _check(value.id, value.role, value.parts, value.metadata, where)
-            return value
+            return _as_utc(value)
         if not isinstance(value, Mapping):
             raise InputError("a message is a mapping", path=_path(where))
     message_id: Any = value.get("id")
@@ -54,6 +56,7 @@ def _read(value: Any, where: int | str) -> Message:
         and message_id.isprintable()
         and len(message_id) <= MAX_ID_LENGTH
         and type(role) is str
+        and role.isascii()
         and type(parts) is list
         and (metadata is None or type(metadata) is dict)
     )
@@ -68,9 +71,17 @@ def _read(value: Any, where: int | str) -> Message:
     return fill_message(message_id or None, role, tuple(parts), metadata or NO_METADATA, time)
 
 
+def _as_utc(message: Message) -> Message:
+    """Return a message whose time is in UTC; one without an offset is."""
+    if message.created_at is None or message.created_at.tzinfo is UTC:
+        return message
+    return attrs.evolve(message, created_at=read_time(message.created_at))
+
+
 def _check(message_id: Any, role: Any, parts: Any, metadata: Any, where: int | str) -> None:
     if not isinstance(role, str):
         raise InputError("needs to be text", path=f"{_path(where)}.role")
+    check_id(role, f"{_path(where)}.role")
     if not isinstance(parts, list | tuple):
         raise InputError(
             "needs to be a list",

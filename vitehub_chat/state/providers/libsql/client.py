@@ -133,7 +133,9 @@ class HranaClient:
         status, answer = 0, b""
         for version in sorted(VERSIONS, key=lambda each: each != self._version):
             url = f"{self._address.base_url}/{version}/pipeline"
-            status, answer = await post(session, url, body, token=token, seconds=seconds)
+            status, answer = await post(
+                session, url, body, token=token, limits=self.limits, seconds=seconds
+            )
             if status == HTTPStatus.OK:
                 self._version = version
             if status not in _MISSING or is_about_stream(_text(answer)):

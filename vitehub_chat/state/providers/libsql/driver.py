@@ -5,23 +5,18 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Mapping, Sequence
-from typing import Final
 
 from vitehub_chat.state.providers.libsql.address import Address
 from vitehub_chat.state.providers.libsql.answers import Rows, replication_index_of, rows_of
 from vitehub_chat.state.providers.libsql.client import HranaClient
 from vitehub_chat.state.providers.libsql.jobs import Batch, new_job
 from vitehub_chat.state.providers.libsql.lane import Lane, lane_for
-from vitehub_chat.state.providers.libsql.limits import Limits
+from vitehub_chat.state.providers.libsql.limits import CAPABILITIES, Limits
 from vitehub_chat.state.providers.libsql.pipelines import encode_reads
 from vitehub_chat.state.providers.libsql.retries import repeat
 from vitehub_chat.state.providers.libsql.statements import encode_statement, shape_of
 from vitehub_chat.state.providers.libsql.tokens import TokenSource
 from vitehub_chat.state.sql.driver import Capabilities, Statement, Value
-
-CAPABILITIES: Final = Capabilities(
-    dialect="sqlite", is_durable=True, is_shared=True, has_server_clock=True
-)
 
 
 class LibsqlDriver:

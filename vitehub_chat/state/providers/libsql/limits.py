@@ -6,6 +6,8 @@ from typing import Final
 
 import attrs
 
+from vitehub_chat.state.sql.driver import Capabilities
+
 MAX_VALUE_BYTES: Final = 5_000_000
 """Largest value of a parameter; a whole row has to be a little smaller."""
 
@@ -32,3 +34,9 @@ class Limits:
     reads: int = 8
     writes: int = 64
     write_bytes: int = 256 * 1024
+
+
+CAPABILITIES: Final = Capabilities(
+    dialect="sqlite", is_durable=True, is_shared=True, has_server_clock=True
+)
+"""What a libSQL server is."""

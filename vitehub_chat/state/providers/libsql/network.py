@@ -11,6 +11,7 @@ import aiohttp
 
 from vitehub_chat.errors import StateUnavailableError
 from vitehub_chat.state.providers.libsql.failures import AttemptError, unavailable
+from vitehub_chat.state.providers.libsql.limits import Limits
 from vitehub_chat.state.providers.libsql.sessions import Session
 
 _STALE_SECONDS: Final = 1.0
@@ -18,7 +19,13 @@ _LARGE: Final = 1024 * 1024  # from there on it is sent in pieces
 
 
 async def post(
-    session: Session, url: str, body: bytes, *, token: str | None, seconds: float | None = None
+    session: Session,
+    url: str,
+    body: bytes,
+    *,
+    token: str | None,
+    limits: Limits,
+    seconds: float | None = None,
 ) -> tuple[int, bytes]:
     """Send a request and return status and body of its answer.
 
@@ -27,7 +34,8 @@ async def post(
         url: Where to.
         body: JSON.
         token: What is shown to the server, or None.
-        seconds: How long it may take, None is the limit of the session.
+        limits: How long it may take.
+        seconds: Another limit than that for a request, or None.
 
     Raises:
         AttemptError: There is no complete answer.
@@ -39,22 +47,30 @@ async def post(
     loop = asyncio.get_running_loop()
     has_idled = loop.time() - session.answered_at >= _STALE_SECONDS
     try:
-        async with asyncio.timeout(seconds):
-            async with session.http.post(
-                url,
-                data=body if len(body) < _LARGE else io.BytesIO(body),
-                headers=headers,
-                allow_redirects=False,  # a token is for one server
-                trace_request_ctx=context,
-            ) as response:
-                return response.status, await response.read()
+        async with session.http.post(
+            url,
+            data=body if len(body) < _LARGE else io.BytesIO(body),
+            headers=headers,
+            allow_redirects=False,  # a token is for one server
+            timeout=aiohttp.ClientTimeout(
+                total=seconds or limits.request,
+                connect=limits.connect,
+                sock_connect=limits.connect,
+            ),
+            trace_request_ctx=context,
+        ) as response:
+            return response.status, await response.read()
     except (aiohttp.ClientError, OSError) as error:
-        raise _failure(error, is_stale=has_idled and context.is_reused) from None
+        raise from_network(error, is_stale=has_idled and context.is_reused) from None
+    except RuntimeError as error:
+        if not session.http.closed:
+            raise
+        raise unavailable("the connections were closed", "always", error) from None
     finally:
         session.answered_at = loop.time()
 
 
-def _failure(error: Exception, *, is_stale: bool) -> AttemptError:
+def from_network(error: Exception, *, is_stale: bool = False) -> AttemptError:
     """Return what an error means; `is_stale` says that the connection was long idle before."""
     if isinstance(error, aiohttp.ClientConnectorCertificateError | aiohttp.ClientSSLError):
         wrapped = StateUnavailableError(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+import inspect
+from typing import Any, Final, cast
 
 from vitehub_chat.errors import ConfigError, MissingDependencyError
 from vitehub_chat.model.clock import Clock
@@ -13,6 +14,8 @@ from vitehub_chat.state.providers.libsql.tokens import TokenSource
 from vitehub_chat.state.sql.agent_state import SqlAgentState
 from vitehub_chat.state.sql.driver import SqlDriver
 from vitehub_chat.state.sql.retrying import Retrying
+
+_MODULES_OF_EXTRAS: Final = ("aiohttp", "libsql_client")
 
 RETRYING: Final = Retrying(failures=3)
 """How often the state repeats what the driver gave up; that takes a while each time."""
@@ -40,19 +43,67 @@ def open_libsql(url: str, *, clock: Clock | None = None, **options: Any) -> SqlA
     return SqlAgentState(driver, clock=clock, options=checked, retrying=RETRYING)
 
 
+def open_client(client: object, *, clock: Clock | None = None, **options: Any) -> SqlAgentState:
+    """Return the Agent State over a client of `libsql_client`, which its maker closes.
+
+    Args:
+        client: An open client; it stays on the event loop that uses it first.
+        clock: The source of the time, None is that of the server.
+        options: Those of `open_libsql`, without a token.
+
+    Raises:
+        ConfigError: It is no asynchronous client, or an option is wrong or has no effect.
+        MissingDependencyError: The extra `libsql-client` is not installed.
+    """
+    if not inspect.iscoroutinefunction(getattr(client, "batch", None)):
+        raise ConfigError(
+            "must be a client made by libsql_client.create_client()", path="state.client"
+        )
+    checked = StateOptions.from_mapping(options)
+    if checked.auth_token is not None or checked.auth_token_env is not None:
+        raise ConfigError(
+            "has no effect on a client that is given",
+            path="state.auth_token",
+            code="invalid_option",
+        )
+    module = _client_driver()
+    driver = module.ClientDriver(module.GivenClient(client), _limits(checked))
+    return SqlAgentState(driver, clock=clock, options=checked, retrying=RETRYING)
+
+
 def make_driver(address: Address, options: StateOptions) -> SqlDriver:
     """Return the driver for an address."""
     is_named = options.auth_token is not None or options.auth_token_env is not None
     tokens = TokenSource(options.auth_token if is_named else address.token, options.auth_token_env)
+    limits = _limits(options)
     if address.is_socket:
-        raise ConfigError("WebSockets are not there yet", path="state.url")
+        module = _client_driver()
+        clients = module.OwnClients(address, tokens, limits)
+        return cast(SqlDriver, module.ClientDriver(clients, limits))
     try:
         from vitehub_chat.state.providers.libsql.driver import (  # noqa: PLC0415  loads aiohttp
             LibsqlDriver,
         )
     except ModuleNotFoundError as error:
-        if error.name != "aiohttp":
-            raise
-        raise MissingDependencyError("a remote libSQL server", extra="libsql") from error
-    limits = Limits(retry=options.busy_timeout_ms / 1000)
+        _check_missing(error, "libsql")
+        raise
     return LibsqlDriver(address, tokens=tokens, limits=limits)
+
+
+def _client_driver() -> Any:
+    try:
+        from vitehub_chat.state.providers.libsql import client_driver  # noqa: PLC0415  an extra
+    except ModuleNotFoundError as error:
+        _check_missing(error, "libsql-client")
+        raise
+    return client_driver
+
+
+def _check_missing(error: ModuleNotFoundError, extra: str) -> None:
+    """Raise what says which extra to install, if it was a module of an extra."""
+    if error.name in _MODULES_OF_EXTRAS:
+        raise MissingDependencyError("a remote libSQL server", extra=extra) from error
+
+
+def _limits(options: StateOptions) -> Limits:
+    return Limits(retry=options.busy_timeout_ms / 1000)

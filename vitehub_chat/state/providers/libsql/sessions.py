@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Final
 from weakref import WeakSet
 
 import aiohttp
 
+from vitehub_chat.state.providers.libsql.endings import Ending
 from vitehub_chat.state.providers.libsql.limits import Limits
 
 KEEP_ALIVE_SECONDS: Final = 30.0
@@ -24,46 +25,33 @@ class Session:
         reads: What limits the reads in flight.
         renewing: Held by who asks for another token.
         users: Who has not closed yet.
+        ending: What closes it.
         answered_at: When the last answer came, in the time of the loop.
     """
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: Limits, at_end: Callable[[], object]) -> None:
+        """Open a session in the running loop; `at_end` is called before it is closed."""
         tracing = aiohttp.TraceConfig()
         tracing.on_connection_reuseconn.append(_note_reuse)
         self.http = aiohttp.ClientSession(
             connector=_Connector(limit=0, keepalive_timeout=KEEP_ALIVE_SECONDS),
             cookie_jar=aiohttp.DummyCookieJar(),
-            timeout=aiohttp.ClientTimeout(
-                total=limits.request, connect=limits.connect, sock_connect=limits.connect
-            ),
             trace_configs=[tracing],
         )
         self.reads = asyncio.Semaphore(limits.reads)
         self.renewing = asyncio.Lock()
         self.users: WeakSet[object] = WeakSet()
         self.answered_at = asyncio.get_running_loop().time()
-        self._end: AsyncGenerator[None]
-
-    async def start(self, at_end: Callable[[], object]) -> None:
-        """Make the loop close it when it shuts down, and call `at_end` when it is closed."""
-        self._end = self._close_at_end(at_end)
-        await anext(self._end)
-
-    async def aclose(self) -> None:
-        """Close the connections; repeating does nothing."""
-        await self._end.aclose()
+        self.ending = Ending(self._close)
+        self._at_end = at_end
 
     def abandon(self) -> None:
         """Leave connections open that cannot be closed from here."""
         self.http.detach()
 
-    async def _close_at_end(self, at_end: Callable[[], object]) -> AsyncGenerator[None]:
-        # A loop that shuts down closes the asynchronous generators that were started in it.
-        try:
-            yield
-        finally:
-            at_end()
-            await self.http.close()
+    async def _close(self) -> None:
+        self._at_end()
+        await self.http.close()
 
 
 class _Connector(aiohttp.TCPConnector):
@@ -83,8 +71,8 @@ async def session_for(origin: str, user: object, limits: Limits) -> Session:
     session = _sessions.get(key)
     if session is None or session.http.closed:
         _forget_closed_loops()
-        session = _sessions[key] = Session(limits)
-        await session.start(lambda: _sessions.pop(key, None))
+        session = _sessions[key] = Session(limits, lambda: _sessions.pop(key, None))
+        await session.ending.start()
     session.users.add(user)
     return session
 
@@ -102,9 +90,9 @@ async def leave(origin: str, user: object) -> None:
         if session.users or key[1].is_closed():
             continue
         if key[1] is loop:
-            await session.aclose()
+            await session.ending.aclose()
         elif key[1].is_running():
-            asyncio.run_coroutine_threadsafe(session.aclose(), key[1])
+            asyncio.run_coroutine_threadsafe(session.ending.aclose(), key[1])
 
 
 def _forget_closed_loops() -> None:

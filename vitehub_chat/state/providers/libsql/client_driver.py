@@ -1,0 +1,224 @@
+"""The driver over `libsql_client`: WebSockets, servers of version 1, and a client of the user's."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+from collections.abc import Mapping, Sequence
+from contextlib import AsyncExitStack
+from typing import Any, Final, Protocol
+from weakref import WeakKeyDictionary
+
+import aiohttp
+import libsql_client  # type: ignore[import-untyped]
+
+from vitehub_chat.errors import StateError
+from vitehub_chat.state.providers.libsql.address import Address
+from vitehub_chat.state.providers.libsql.answers import Rows
+from vitehub_chat.state.providers.libsql.endings import Ending
+from vitehub_chat.state.providers.libsql.failures import (
+    AttemptError,
+    from_code,
+    from_status,
+    unavailable,
+)
+from vitehub_chat.state.providers.libsql.limits import CAPABILITIES, Limits
+from vitehub_chat.state.providers.libsql.network import from_network
+from vitehub_chat.state.providers.libsql.retries import repeat
+from vitehub_chat.state.providers.libsql.statements import shape_of
+from vitehub_chat.state.providers.libsql.tokens import TokenSource
+from vitehub_chat.state.providers.libsql.values import encode_value
+from vitehub_chat.state.sql.driver import Capabilities, Statement, Value
+
+_LOST: Final = ("HRANA_", "CLIENT_CLOSED", "UNKNOWN")
+_STATUS: Final = re.compile(r"HTTP status (\d{3})")
+
+Prepared = tuple[str, dict[str, Value]]
+
+
+class Client(Protocol):
+    """What is used of a client of `libsql_client`."""
+
+    async def batch(self, stmts: list[Prepared], /) -> Sequence[Any]:
+        """Run statements in one transaction and return a result for each."""
+
+    async def close(self) -> None:
+        """Close its connections."""
+
+
+class Clients(Protocol):
+    """Where the client of the running loop comes from."""
+
+    async def batch(self, statements: list[Prepared], /) -> Sequence[Any]:
+        """Run statements in one transaction and return a result for each."""
+
+    async def check(self) -> None:
+        """Raise why the server does not take this client, after its connection was lost."""
+
+    async def aclose(self) -> None:
+        """Close what was made here."""
+
+
+class ClientDriver:
+    """SQL through `libsql_client`: one write at a time on each event loop."""
+
+    def __init__(self, clients: Clients, limits: Limits) -> None:
+        """Make a driver; nothing is sent yet."""
+        self._clients = clients
+        self._limits = limits
+        self._turns: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Lock] = (
+            WeakKeyDictionary()
+        )
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """What the database is."""
+        return CAPABILITIES
+
+    async def execute(self, sql: str, named: Mapping[str, Value], /) -> Rows:
+        """Run one statement and return its rows; raises as `batch`."""
+        return (await self.batch([(sql, named)]))[0]
+
+    async def batch(self, statements: Sequence[Statement], /) -> list[Rows]:
+        """Run statements in one transaction and return the rows of each; all or nothing.
+
+        Raises:
+            StateConflictError: A constraint refused a statement.
+            StateUnavailableError: No answer that says what was done; see its outcome.
+            ConfigError: The server does not accept the token.
+            StateError: A value is too large, or the server refused a statement.
+        """
+        if not statements:
+            return []
+        prepared = [(sql, _used(sql, named)) for sql, named in statements]
+        reads = all(shape_of(sql).reads for sql, _ in statements)
+        turn = self._turns.setdefault(asyncio.get_running_loop(), asyncio.Lock())
+
+        async def attempt() -> list[Rows]:
+            async with AsyncExitStack() as stack:
+                if not reads:
+                    await stack.enter_async_context(turn)
+                return await self._send(prepared)
+
+        return await repeat(attempt, seconds=self._limits.retry, writes=not reads, idempotent=reads)
+
+    async def aclose(self) -> None:
+        """Close the clients that were made here; using the driver again makes new ones."""
+        await self._clients.aclose()
+
+    async def _send(self, prepared: list[Prepared]) -> list[Rows]:
+        try:
+            async with asyncio.timeout(self._limits.request):
+                results = await self._clients.batch(prepared)
+        except libsql_client.LibsqlError as error:
+            failure = _failure(error)
+        except (aiohttp.ClientError, OSError) as error:
+            failure = from_network(error)
+        else:
+            return [[tuple(row) for row in result] for result in results]
+        if failure.repeat != "never" and not failure.timed_out:
+            await self._clients.check()
+        raise failure
+
+
+class GivenClient:
+    """A client of the user's, on the event loop that uses it first; it is not closed here."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        self._home: asyncio.AbstractEventLoop | None = None
+
+    async def batch(self, statements: list[Prepared], /) -> Sequence[Any]:
+        """Run statements in one transaction, on the loop of the client."""
+        loop = asyncio.get_running_loop()
+        self._home = self._home or loop
+        if self._home is loop:
+            return await self._client.batch(statements)
+        if not self._home.is_running():
+            raise StateError("the client that was given belongs to an event loop that has ended")
+        call = self._client.batch(statements)
+        return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(call, self._home))
+
+    async def check(self) -> None:
+        """Know nothing more."""
+
+    async def aclose(self) -> None:
+        """Leave the client to who made it."""
+
+
+class OwnClients:
+    """Clients of one address, one for each process and event loop."""
+
+    def __init__(self, address: Address, tokens: TokenSource, limits: Limits) -> None:
+        self._address = address
+        self._tokens = tokens
+        self._limits = limits
+        self._open: dict[tuple[int, asyncio.AbstractEventLoop], tuple[Client, Ending]] = {}
+
+    async def batch(self, statements: list[Prepared], /) -> Sequence[Any]:
+        """Run statements in one transaction, over a new connection if the last one was lost."""
+        key = (os.getpid(), asyncio.get_running_loop())
+        if key not in self._open:
+            token = await self._tokens.get()
+            client: Client = libsql_client.create_client(self._address.base_url, auth_token=token)
+            self._open[key] = (client, Ending(self._close_here))
+            await self._open[key][1].start()
+        return await self._open[key][0].batch(statements)
+
+    async def check(self) -> None:
+        """Raise why the server does not take the token, which a lost connection does not say.
+
+        A token that was refused is replaced once, where its source has another one.
+        """
+        await self.aclose()
+        refused = await self._tokens.get()
+        failure = await self._greet(refused)
+        if failure is not None and failure.repeat == "never":
+            failure = await self._greet(await self._tokens.renew(refused))
+        if failure is not None and failure.repeat == "never":
+            raise failure
+
+    async def aclose(self) -> None:
+        """Close the client of the running loop; no-op if there is none."""
+        found = self._open.get((os.getpid(), asyncio.get_running_loop()))
+        if found is not None:
+            await found[1].aclose()
+
+    async def _close_here(self) -> None:
+        client, _ = self._open.pop((os.getpid(), asyncio.get_running_loop()))
+        await client.close()
+
+    async def _greet(self, token: str | None) -> AttemptError | None:
+        """Return why the server refuses a token, or None if it does not."""
+        try:
+            async with (
+                asyncio.timeout(self._limits.connect),
+                aiohttp.ClientSession() as session,
+                session.ws_connect(self._address.base_url, protocols=["hrana2"]) as socket,
+            ):
+                await socket.send_json({"type": "hello", "jwt": token})
+                answer = await socket.receive_json()
+        except (aiohttp.ClientError, OSError, TypeError, ValueError):
+            return None
+        error = answer.get("error")
+        return None if error is None else from_code(error.get("code") or "", "")
+
+
+def _used(sql: str, named: Mapping[str, Value]) -> dict[str, Value]:
+    """Return the values that a statement uses; one that is none of the database is refused."""
+    names = shape_of(sql).names
+    used = {name: value for name, value in named.items() if name in names}
+    for name, value in used.items():
+        encode_value(name, value)
+    return used
+
+
+def _failure(error: Any) -> AttemptError:
+    code, message = str(error.code), str(error.explanation)
+    status = _STATUS.search(message)
+    if status is not None:
+        return from_status(int(status[1]), "")
+    if code.startswith(_LOST):
+        return unavailable("the connection to the server was lost", "idempotent", error)
+    return from_code(code, message)
