@@ -52,7 +52,7 @@ messages = st.lists(st.sampled_from(MESSAGES), min_size=1, max_size=3, unique=Tr
 keys = st.sampled_from(KEYS)
 tickets = st.sampled_from(TICKETS)
 locks = st.sampled_from(("lock", "lock "))
-names = st.sampled_from((None, "s1", "m1"))
+session_ids = st.sampled_from((None, "s1", "m1"))
 
 
 @attrs.define
@@ -89,7 +89,7 @@ class Side:
 
     def ticket(self, number: int) -> str:
         """Return one of the tickets that were admitted, if any was."""
-        used = sorted(self.used)
+        used = sorted(self.used & set(TICKETS))
         return used[number % len(used)] if used else "unknown"
 
     async def tell(self, call: Call) -> object:
@@ -136,21 +136,21 @@ def requests(draw: st.DrawFn) -> SessionRequest:
     return SessionRequest(
         conversation=draw(keys),
         policy=policy,
-        base=None if policy is None else draw(names),
+        base=None if policy is None else draw(session_ids),
         starts_new=policy is not None and draw(st.integers(0, 4)) == 0,
         begins_with=draw(st.none() | st.sampled_from(MESSAGES)),
     )
 
 
 @st.composite
-def admissions(draw: st.DrawFn) -> Call:
+def admissions(draw: st.DrawFn, names: st.SearchStrategy[str] = tickets) -> Call:
     """Draw a message that asks to be run."""
-    ticket_id, claim = draw(tickets), draw(st.none() | st.sampled_from(MESSAGES))
+    ticket_id, claim = draw(names), draw(st.none() | st.sampled_from(MESSAGES))
     entry = NewEntry(
         ticket_id=ticket_id,
         lock_key=draw(locks),
         conversation=draw(keys),
-        wanted_id=draw(names),
+        wanted_id=draw(session_ids),
         claim_id=claim,
         payload=f'"{ticket_id}"',
         starts_session=draw(st.booleans()),
@@ -199,7 +199,7 @@ def runs(draw: st.DrawFn) -> Call:
 def lookups(draw: st.DrawFn) -> Call:
     """Draw a step beside the runs."""
     number, lock_key, key = draw(st.integers(0, 60)), draw(locks), draw(keys)
-    request, ids, session_id = draw(requests()), draw(messages), draw(names)
+    request, ids, session_id = draw(requests()), draw(messages), draw(session_ids)
     kind = draw(st.sampled_from(("take", "outcome", "withdraw", "append", "resolve", "clear")))
     deletes = draw(st.booleans())
 
@@ -223,7 +223,7 @@ def lookups(draw: st.DrawFn) -> Call:
 @st.composite
 def readings(draw: st.DrawFn) -> Call:
     """Draw a read."""
-    key, session_id, ids = draw(keys), draw(names), draw(messages)
+    key, session_id, ids = draw(keys), draw(session_ids), draw(messages)
     limit, whole = draw(st.integers(1, 4)), draw(st.booleans())
     kind = draw(st.sampled_from(("pages", "window", "get", "list", "session", "around", "summary")))
 
@@ -265,7 +265,11 @@ async def _pages(
     return pages, [row for batch in exported for row in batch.rows]
 
 
-calls = admissions() | runs() | runs() | lookups() | lookups()
+def calls(name: str) -> st.SearchStrategy[Call]:
+    """Draw a call; a message that it brings has this ticket."""
+    return admissions(st.just(name)) | runs() | runs() | lookups() | lookups()
+
+
 steps = admissions() | admissions() | runs() | runs() | runs() | lookups() | readings()
 stories = st.lists(
     st.tuples(steps, st.sampled_from((0, 0, 0, 1, 12, 31))), min_size=12, max_size=60

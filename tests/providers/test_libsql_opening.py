@@ -11,7 +11,7 @@ from typing import Any
 import libsql_client  # type: ignore[import-untyped]
 import pytest
 
-from tests.providers.libsql_helpers import Loopback
+from tests.providers.libsql_helpers import Loopback, forward_to
 from tests.providers.sqld_server import SigningKey, SqldServer, SqldServers, free_port
 from vitehub_chat import chat, define_agent, run_agent_trigger
 from vitehub_chat.errors import (
@@ -69,7 +69,6 @@ async def test_what_was_stored_is_there_when_it_is_opened_again(
             await append(state, text)
     async with open_agent_state(sqld.url, table_prefix=prefix) as state:
         assert await texts_in(state) == ["a", "b"]
-        await state.drop()
 
 
 @pytest.mark.service
@@ -92,17 +91,17 @@ async def test_turns_over_a_server_remember_what_was_said(sqld: SqldServer, pref
 
 
 @pytest.mark.service
-async def test_opening_asks_little_and_a_turn_less(sqld: SqldServer, prefix: str) -> None:
-    from tests.providers.libsql_helpers import forward_to
-
-    async with Loopback(forward_to(sqld.url)) as proxy:
-        async with open_agent_state(proxy.url, table_prefix=prefix) as state:
-            await append(state, "a")
-            before = len(proxy.received)
-            await append(state, "b")
-            appended = len(proxy.received)
-            await texts_in(state)
-            read = len(proxy.received)
+async def test_an_append_is_one_request_and_a_page_another(sqld: SqldServer, prefix: str) -> None:
+    async with (
+        Loopback(forward_to(sqld.url)) as proxy,
+        open_agent_state(proxy.url, table_prefix=prefix) as state,
+    ):
+        await append(state, "a")
+        before = len(proxy.received)
+        await append(state, "b")
+        appended = len(proxy.received)
+        await texts_in(state)
+        read = len(proxy.received)
 
     assert (appended - before, read - appended) == (1, 1)
 

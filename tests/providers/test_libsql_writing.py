@@ -24,6 +24,7 @@ from tests.providers.libsql_helpers import (
 from tests.providers.sqld_server import SqldServer
 from vitehub_chat.errors import StateConflictError, StateError
 from vitehub_chat.state.providers.libsql.driver import LibsqlDriver
+from vitehub_chat.state.providers.libsql.limits import Limits
 from vitehub_chat.state.sql.driver import Statement
 
 pytestmark = pytest.mark.service
@@ -353,6 +354,41 @@ def test_another_loop_goes_on_when_the_one_that_writes_ends(sqld: SqldServer) ->
     assert asyncio.run(follow()) == [[("waits",)]]
     leading.join()
     assert asyncio.run(stored(driver)) == ["waits"]
+
+
+@pytest.mark.parametrize("is_closed", [True, False], ids=["closed", "stopped"])
+@pytest.mark.filterwarnings("ignore:unclosed:ResourceWarning")  # what the loop did not close
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_another_loop_goes_on_when_the_one_that_writes_stands_still(
+    sqld: SqldServer, *, is_closed: bool
+) -> None:
+    driver = make_driver(sqld.url, limits=Limits(request=0.2))
+    asyncio.run(make_table(driver))
+    write = driver._client.write
+    is_first = True
+
+    async def hanging(batches: Any, /) -> Any:
+        nonlocal is_first
+        if is_first:
+            is_first = False
+            loop.stop()
+            await asyncio.Event().wait()
+        return await write(batches)
+
+    driver._client.write = hanging  # type: ignore[method-assign]
+    loop = asyncio.new_event_loop()
+    left = loop.create_task(driver.batch(insert("never sent")))
+    loop.run_forever()
+    if is_closed:
+        loop.close()
+
+    assert asyncio.run(driver.batch(insert("sent"))) == [[("sent",)]]
+    assert asyncio.run(stored(driver)) == ["sent"]
+    if not is_closed:
+        left.cancel()
+        loop.run_until_complete(asyncio.wait([left]))
+        loop.run_until_complete(loop.shutdown_asyncgens())
+        loop.close()
 
 
 def test_a_loop_that_was_closed_with_connections_open_is_forgotten(sqld: SqldServer) -> None:

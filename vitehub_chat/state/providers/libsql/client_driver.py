@@ -13,7 +13,7 @@ from weakref import WeakKeyDictionary
 import aiohttp
 import libsql_client  # type: ignore[import-untyped]
 
-from vitehub_chat.errors import StateError
+from vitehub_chat.errors import ConfigError, StateError
 from vitehub_chat.state.providers.libsql.address import Address
 from vitehub_chat.state.providers.libsql.answers import Rows
 from vitehub_chat.state.providers.libsql.endings import Ending
@@ -21,6 +21,7 @@ from vitehub_chat.state.providers.libsql.failures import (
     AttemptError,
     from_code,
     from_status,
+    unauthorized,
     unavailable,
 )
 from vitehub_chat.state.providers.libsql.limits import CAPABILITIES, Limits
@@ -53,8 +54,12 @@ class Clients(Protocol):
     async def batch(self, statements: list[Prepared], /) -> Sequence[Any]:
         """Run statements in one transaction and return a result for each."""
 
-    async def check(self) -> None:
-        """Raise why the server does not take this client, after its connection was lost."""
+    async def has_new_token(self) -> bool:
+        """Tell, after a connection was lost, whether that was for a token that now is replaced.
+
+        Raises:
+            ConfigError: There is no other token.
+        """
 
     async def aclose(self) -> None:
         """Close what was made here."""
@@ -117,8 +122,10 @@ class ClientDriver:
             failure = from_network(error)
         else:
             return [[tuple(row) for row in result] for result in results]
-        if failure.repeat != "never" and not failure.timed_out:
-            await self._clients.check()
+        is_lost = failure.repeat != "never" and not failure.timed_out
+        is_refused = isinstance(failure.error, ConfigError)
+        if (is_lost or is_refused) and await self._clients.has_new_token():
+            raise unavailable("the token was replaced", "always", at_once=True)
         raise failure
 
 
@@ -140,8 +147,9 @@ class GivenClient:
         call = self._client.batch(statements)
         return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(call, self._home))
 
-    async def check(self) -> None:
-        """Know nothing more."""
+    async def has_new_token(self) -> bool:
+        """Tell that its token is no matter of ours."""
+        return False
 
     async def aclose(self) -> None:
         """Leave the client to who made it."""
@@ -166,18 +174,21 @@ class OwnClients:
             await self._open[key][1].start()
         return await self._open[key][0].batch(statements)
 
-    async def check(self) -> None:
-        """Raise why the server does not take the token, which a lost connection does not say.
+    async def has_new_token(self) -> bool:
+        """Tell, after a connection was lost, whether that was for a token that now is replaced.
 
-        A token that was refused is replaced once, where its source has another one.
+        A lost connection does not say why; an answer to another greeting does.
+
+        Raises:
+            ConfigError: There is no other token.
         """
         await self.aclose()
-        refused = await self._tokens.get()
-        failure = await self._greet(refused)
-        if failure is not None and failure.repeat == "never":
-            failure = await self._greet(await self._tokens.renew(refused))
-        if failure is not None and failure.repeat == "never":
-            raise failure
+        token = await self._tokens.get()
+        if not await self._is_refused(token):
+            return False
+        if await self._is_refused(await self._tokens.renew(token)):
+            raise unauthorized().error
+        return True
 
     async def aclose(self) -> None:
         """Close the client of the running loop; no-op if there is none."""
@@ -189,8 +200,7 @@ class OwnClients:
         client, _ = self._open.pop((os.getpid(), asyncio.get_running_loop()))
         await client.close()
 
-    async def _greet(self, token: str | None) -> AttemptError | None:
-        """Return why the server refuses a token, or None if it does not."""
+    async def _is_refused(self, token: str | None) -> bool:
         try:
             async with (
                 asyncio.timeout(self._limits.connect),
@@ -200,9 +210,8 @@ class OwnClients:
                 await socket.send_json({"type": "hello", "jwt": token})
                 answer = await socket.receive_json()
         except (aiohttp.ClientError, OSError, TypeError, ValueError):
-            return None
-        error = answer.get("error")
-        return None if error is None else from_code(error.get("code") or "", "")
+            return False
+        return str((answer.get("error") or {}).get("code")).startswith("AUTH_")
 
 
 def _used(sql: str, named: Mapping[str, Value]) -> dict[str, Value]:

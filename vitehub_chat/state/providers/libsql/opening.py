@@ -92,11 +92,11 @@ def make_driver(address: Address, options: StateOptions) -> SqlDriver:
 
 def _client_driver() -> Any:
     try:
-        from vitehub_chat.state.providers.libsql import client_driver  # noqa: PLC0415  an extra
+        import vitehub_chat.state.providers.libsql.client_driver as found  # noqa: PLC0415  an extra
     except ModuleNotFoundError as error:
         _check_missing(error, "libsql-client")
         raise
-    return client_driver
+    return found
 
 
 def _check_missing(error: ModuleNotFoundError, extra: str) -> None:
