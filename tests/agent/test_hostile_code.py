@@ -105,14 +105,14 @@ async def test_an_event_that_cannot_be_stored_fails_the_turn_and_frees_the_lock(
     event: Any, url: str
 ) -> None:
     async with agent_of(emitting(SAID, event), url) as agent:
-        with pytest.raises(ConfigError, match="emitted|yielded"):
+        with pytest.raises(ConfigError, match=r"emitted|yielded"):
             await run(agent, turn(say("hi", "m1")))
         assert [status for _, _, status in await rows(agent.conversation("t"))] == [
             "complete",
             "error",
         ]
         async with asyncio.timeout(5):
-            with pytest.raises(ConfigError, match="emitted|yielded"):
+            with pytest.raises(ConfigError, match=r"emitted|yielded"):
                 await run(agent, turn(say("again", "m2")))
 
 

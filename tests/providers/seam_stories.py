@@ -72,8 +72,8 @@ class Side:
     used: set[str] = attrs.field(factory=set)
 
     def beside(self) -> Side:
-        """Return the same side with the object whose turn it is not."""
-        return Side(self.states, self.turn + 1, self.grants, self.used)
+        """Return the same side as it is now, with the object whose turn it is not."""
+        return Side(self.states, self.turn + 1, dict(self.grants), set(self.used))
 
     @property
     def state(self) -> AgentState:

@@ -13,7 +13,7 @@ from vitehub_chat.state.contract import AgentState
 from vitehub_chat.state.providers.libsql import open_libsql
 from vitehub_chat.testing.pytest_plugin import AgentStateCheck
 
-pytestmark = pytest.mark.service
+pytestmark = [pytest.mark.service, pytest.mark.slow]
 
 _numbers = count()
 

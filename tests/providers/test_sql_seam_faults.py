@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from datetime import timedelta
 from pathlib import Path
 
+import attrs
 import pytest
 
 from tests.providers.sql_seam import AT_ONCE, Fault, SeamDriver, seam_state
 from vitehub_chat.errors import (
+    ChatBusyError,
     ConfigError,
     SchemaVersionError,
     StateConflictError,
     StateUnavailableError,
 )
+from vitehub_chat.model.policies import SessionPolicy
 from vitehub_chat.state.contract import AgentState
 from vitehub_chat.state.options import StateOptions
 from vitehub_chat.state.sql import Capabilities, SqlAgentState
@@ -88,6 +92,41 @@ async def test_turns_of_two_processes_never_overlap(tmp_path: Path) -> None:
     assert sorted(ran) == sorted(map(first.ticket, names))
     assert tokens == sorted(set(tokens))
     assert numbers_of(rows) == list(range(1, 65))
+
+
+async def test_a_turn_that_began_meanwhile_is_not_cleared_away() -> None:
+    driver, clock = SeamDriver(":memory:"), FakeClock()
+    async with seam_state(driver, clock) as one, seam_state(driver, clock) as two:
+        line = new_line(one)
+        await line.run(await line.start("a"))
+        batch = driver.batch
+
+        async def overtaken(statements: Sequence[Statement]) -> object:
+            if not is_read(statements):
+                driver.batch = batch  # type: ignore[method-assign]
+                await line.seen_by(two).start("b", lock_key="another one")
+            return await batch(statements)
+
+        driver.batch = overtaken  # type: ignore[method-assign,assignment]
+        with pytest.raises(ChatBusyError):
+            await one.sessions.clear(line.key)
+        assert ids_of(await stored(one, line.key)) == ["a", "re a"]
+        assert await line.states("b") == ["running"]
+
+
+async def test_a_session_that_went_on_in_another_thread_is_the_newest() -> None:
+    driver, clock = SeamDriver(":memory:"), FakeClock()
+    here, there = new_key("here"), new_key("there")
+    there = attrs.evolve(here, thread=there.thread)
+    policy = SessionPolicy(strategy="hybrid", idle_timeout=timedelta(minutes=30))
+    async with seam_state(driver, clock) as one, seam_state(driver, clock) as two:
+        await append(one, here, "m1", policy=policy, base="s1")
+        clock.advance(minutes=31)
+        await append(two, there, "m2", policy=policy, base="s1")
+        clock.advance(minutes=1)
+        await append(one, here, "m3", policy=policy, base="s1")
+        assert ids_of(await stored(one, here)) == ["m1"]
+        assert ids_of(await stored(one, there)) == ["m2", "m3"]
 
 
 async def test_tasks_of_one_process_do_not_refuse_each_other() -> None:

@@ -70,14 +70,13 @@ async def interleave(
                 answers.append(await beside.tell(faster))
             return await batch(statements)
 
-        beside = other.beside()
+        beside, late = other.beside(), side.beside()
         driver.batch = late_batch  # type: ignore[method-assign,assignment]
         answer = await other.tell(call)
         driver.batch = batch  # type: ignore[method-assign]
         if answers:
             assert answers == [await side.tell(faster)]
-        expected = await side.tell(call)
-        assert answer == expected
+        assert answer == await late.tell(call)
 
 
 @given(story=stories, call=calls("slow"), faster=calls("fast"))

@@ -62,7 +62,8 @@ def _turn(needs: Needs, *, reads: bool) -> Iterator[Look]:
     if needs.claim_key is not None:
         yield LineLook(claim_key=needs.claim_key)
     if needs.ticket_id is not None:
-        yield LineLook(ticket_id=needs.ticket_id)
+        if not needs.lock_keys:  # else it is in one of these lines, in all likelihood
+            yield LineLook(ticket_id=needs.ticket_id)
         if needs.session is None:
             yield SessionLook(ticket_id=needs.ticket_id)
             if reads:

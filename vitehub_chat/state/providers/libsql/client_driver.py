@@ -41,7 +41,7 @@ Prepared = tuple[str, dict[str, Value]]
 class Client(Protocol):
     """What is used of a client of `libsql_client`."""
 
-    async def batch(self, stmts: list[Prepared], /) -> Sequence[Any]:
+    async def batch(self, stmts: Any, /) -> Sequence[Any]:
         """Run statements in one transaction and return a result for each."""
 
     async def close(self) -> None:

@@ -61,7 +61,7 @@ class AttemptError(Exception):
         super().__init__(repeat)
         self.error = error
         self.error.__cause__ = cause
-        self.repeat = repeat
+        self.repeat: Repeat = repeat
         self.at_once = at_once
         self.timed_out = timed_out
 

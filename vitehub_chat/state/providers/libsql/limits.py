@@ -11,9 +11,6 @@ from vitehub_chat.state.sql.driver import Capabilities
 MAX_VALUE_BYTES: Final = 5_000_000
 """Largest value of a parameter; a whole row has to be a little smaller."""
 
-MAX_RESPONSE_BYTES: Final = 10_000_000
-"""Largest answer to one statement or batch."""
-
 
 @attrs.frozen(kw_only=True)
 class Limits:
