@@ -48,9 +48,7 @@ def check_cli() -> None:
 
 def run_command(*arguments: str) -> subprocess.CompletedProcess[str]:
     """Run the installed command and keep what it prints."""
-    return subprocess.run(
-        [COMMAND, *arguments], capture_output=True, text=True, check=False
-    )
+    return subprocess.run([COMMAND, *arguments], capture_output=True, text=True, check=False)
 
 
 def expect(fact: bool, what: str) -> None:  # noqa: FBT001  reads as a sentence

@@ -71,9 +71,7 @@ def _install(npm: str, folder: Path) -> None:
         fresh = Path(scratch) / "npm"
         shutil.copytree(NODE, fresh, ignore=shutil.ignore_patterns("node_modules"))
         command = [npm, "ci", "--ignore-scripts", "--no-audit", "--no-fund"]
-        done = subprocess.run(
-            command, cwd=fresh, capture_output=True, text=True, check=False
-        )
+        done = subprocess.run(command, cwd=fresh, capture_output=True, text=True, check=False)
         if done.returncode:
             pytest.fail(f"npm ci failed: {done.stderr[-2000:]}")
         try:
@@ -94,9 +92,7 @@ def read(client: Path) -> Read:
         arguments = ["node", str(NODE / "read_stream.mjs"), str(client)]
         if earlier is not None:
             arguments.append(json.dumps(earlier))
-        done = subprocess.run(
-            arguments, input=stream.encode(), capture_output=True, check=False
-        )
+        done = subprocess.run(arguments, input=stream.encode(), capture_output=True, check=False)
         assert done.stderr.decode() == ""
         seen: dict[str, Any] = json.loads(done.stdout)
         assert seen.pop("invalid") == []
