@@ -21,6 +21,9 @@ from vitehub_chat.state.tables import Transaction
 from vitehub_chat.state.values import Finished, NewRow, Outcome, TurnEnd, Withdrawal
 
 
+_OVER = frozenset({"ended", "lost"})
+
+
 def write_progress(tx: Transaction, ticket_id: str, answer: NewRow, writing: Writing) -> RowRecord:
     """Carry out `TurnStore.progress`."""
     return write_answer(tx, _entry(tx, ticket_id), answer, writing)
@@ -60,7 +63,7 @@ def finish(
 def outcome(tx: Transaction, ticket_id: str, now: int) -> Outcome:
     """Carry out `TurnStore.outcome`."""
     entry = tx.entries.get(ticket_id)
-    if entry is None:
+    if entry is None or (entry.state in _OVER and entry.keep_until <= now):
         return Outcome(state="unknown")
     if entry.end is not None:
         end, message_id = decode_end(entry.end)
