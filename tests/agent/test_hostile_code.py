@@ -205,3 +205,47 @@ async def test_a_failing_renewal_does_not_cost_the_lock(
         monkeypatch.setattr(turns, "renew", failing_once)
         result = await run(agent, turn(say("hi", "m1")))
     assert (result.status, result.text, len(renewals) >= 2) == ("complete", "done", True)
+
+
+async def test_an_id_that_two_threads_of_one_session_use_names_two_messages(url: str) -> None:
+    async with agent_of(Recorder(), url, sessions=True) as agent:
+        for thread in ("t1", "t2"):
+            given = turn(say(f"hello from {thread}", "1"), thread=thread, session={"id": "s"})
+            assert (await run(agent, given)).session_id == "s"
+        assert [text for _, text, _ in await rows(agent.conversation("t1"))] == [
+            "hello from t1",
+            "answer 1",
+            "hello from t2",
+            "answer 2",
+        ]
+
+
+async def test_a_message_with_the_id_of_an_answer_does_not_take_its_place(url: str) -> None:
+    async with agent_of(Recorder(), url) as agent:
+        first = await run(agent, turn(say("hi", "u1")))
+        assert first.message is not None
+        await run(agent, turn(say("mine", first.message.id)))
+        assert (await run(agent, turn(say("hi", "u1")))).text == "answer 1"
+        assert [text for _, text, _ in await rows(agent.conversation("t"))] == [
+            "hi",
+            "answer 1",
+            "mine",
+            "answer 2",
+        ]
+
+
+async def test_sessions_that_begin_with_messages_of_one_id_have_names_of_their_own(
+    url: str,
+) -> None:
+    async with agent_of(Recorder(), url, sessions=True) as agent:
+        await run(agent, turn(say("begin", "0"), session={"id": "s"}))
+        named = [
+            (
+                await run(
+                    agent,
+                    turn(say("new", "1"), thread=f"t{n}", session={"id": "s", "action": "new"}),
+                )
+            ).session_id
+            for n in range(4)
+        ]
+    assert len(set(named)) == 4

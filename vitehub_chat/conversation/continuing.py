@@ -25,5 +25,5 @@ def digest_settled(message: Message) -> str:
 
 def brings_nothing_new(message: Message, stored: Message) -> bool:
     """Tell whether everything that is settled in a message is so in the stored one already."""
-    known = settled_parts(stored)
-    return all(part in known for part in settled_parts(message))
+    known = {encode_json(part, "parts") for part in settled_parts(stored)}
+    return all(encode_json(part, "parts") in known for part in settled_parts(message))

@@ -311,7 +311,10 @@ class Run:
         try:
             taken_back = await settle(
                 self._setting.turns.withdraw(
-                    self._grant.ticket_id, owner=self._setting.owner, lease=LEASE
+                    self._grant.ticket_id,
+                    owner=self._setting.owner,
+                    lease=LEASE,
+                    ctx=self._lease.context,
                 ),
                 self._control,
             )

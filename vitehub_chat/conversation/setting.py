@@ -53,6 +53,10 @@ async def write_surely(call: Callable[[], Awaitable[T]], control: TurnControl) -
     for pause in RETRY_AFTER_S:
         try:
             return await settle(call(), control)
+        except asyncio.CancelledError:
+            # The end of an event loop cancels every task, also the one that waits for the write.
+            control.stop("cancelled")
+            continue
         except StateUnavailableError as error:
             if error.outcome != "not_written" or not error.retryable:
                 raise

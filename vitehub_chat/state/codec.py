@@ -15,6 +15,7 @@ from vitehub_chat.state.records import RowRecord
 from vitehub_chat.state.values import NewRow, TurnEnd
 
 VERSION = 1
+_UNREADABLE = (ValueError, TypeError, KeyError, RecursionError)
 
 
 def encode_body(message: Message) -> str:
@@ -70,7 +71,7 @@ def decode_row(record: RowRecord) -> Row:
             native=extra.get("native"),
             is_shown=record.is_shown,
         )
-    except (ValueError, TypeError, KeyError, AttributeError, OverflowError) as error:
+    except (*_UNREADABLE, AttributeError, OverflowError) as error:
         raise StateError(f"the stored row {record.seq} cannot be read", code="corrupt") from error
 
 

@@ -27,7 +27,8 @@ class Loader:
             StateUnavailableError: There was no answer.
         """
         known = Known()
-        asked = [(look, look.statements(asking)) for look in looks]
+        ranked = sorted(looks, key=lambda look: look.rank)
+        asked = [(look, look.statements(asking)) for look in ranked]
         statements = [each for _, those in asked for each in those]
         answers = await self.ask(statements) if statements else ()
         position = 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Sequence
-from typing import Final, Literal
+from typing import ClassVar, Final, Literal
 
 import attrs
 
@@ -51,6 +51,7 @@ class Numbers:
 class ReservationLook:
     """More numbers: for sessions, or for conversations unless the one asked for is there."""
 
+    rank: ClassVar[int] = 0
     kind: Kind
     encoded: str
 

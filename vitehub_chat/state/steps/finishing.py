@@ -20,7 +20,6 @@ from vitehub_chat.state.steps.recording import Writing, write_answer
 from vitehub_chat.state.tables import Transaction
 from vitehub_chat.state.values import Finished, NewRow, Outcome, TurnEnd, Withdrawal
 
-
 _OVER = frozenset({"ended", "lost"})
 
 

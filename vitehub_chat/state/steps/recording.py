@@ -91,14 +91,36 @@ def write_rows(
     for row in rows:
         message_id = row.message.id or ""
         stored = tx.rows.by_message(session.conversation_key, message_id, writing.now)
-        if stored is None:
-            session, record = _insert(tx, session, row, writing)
-        else:
+        comes_again = writing.turn_id is None or stored is None or _is_same(stored, row, session)
+        if stored is not None and comes_again:
             record = _record_of(stored, row, writing)
             tx.rows.replace(record)
+        else:
+            named = row if stored is None else _renamed(tx, session, row)
+            session, record = _insert(tx, session, named, writing)
         records.append(record)
     tx.sessions.update(session)
     return session, records
+
+
+def _is_same(stored: RowRecord, row: NewRow, session: SessionRecord) -> bool:
+    """Tell whether a row is the same message come again, not another one of the same id.
+
+    A session that is used from several threads has their messages in one conversation, and clients
+    name their messages as they like.
+    """
+    return (
+        stored.role == row.message.role
+        and stored.thread_id == row.thread_id
+        and stored.session_key == session.key
+    )
+
+
+def _renamed(tx: Transaction, session: SessionRecord, row: NewRow) -> NewRow:
+    """Return a row under an id of its own, where another message has the one it came with."""
+    conversation = tx.conversations.get(session.conversation)
+    number = 0 if conversation is None else conversation.last_seq + 1
+    return attrs.evolve(row, message=attrs.evolve(row.message, id=f"{row.message.id}:{number}"))
 
 
 def write_answer(

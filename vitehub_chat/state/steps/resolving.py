@@ -123,7 +123,10 @@ def _name(
     begins = request.begins_with or str(next_seq)
     name = f"{how}:{begins}" if base is None else f"{base}:{how}:{begins}"
     # A message id may begin a second session; the next number has begun none.
-    return name if _is_unused(tx, request, name) else f"{name}:{next_seq}"
+    free = name
+    while not _is_unused(tx, request, free):
+        free, next_seq = f"{name}:{next_seq}", next_seq + 1
+    return free
 
 
 def _is_unused(tx: Transaction, request: SessionRequest, name: str) -> bool:

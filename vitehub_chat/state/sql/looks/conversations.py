@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import attrs
 
@@ -23,6 +23,7 @@ _MAX = 2**63 - 1
 class ConversationLook:
     """A conversation, the answers that are not complete in it, and their locks."""
 
+    rank: ClassVar[int] = 0
     encoded: str
 
     def statements(self, asking: Asking, /) -> Sequence[Statement]:
@@ -47,6 +48,7 @@ class ConversationLook:
 class NewestLook:
     """The newest session of an id or of a base in a scope."""
 
+    rank: ClassVar[int] = 0
     of: NewestOf
 
     def statements(self, asking: Asking, /) -> Sequence[Statement]:
@@ -65,6 +67,7 @@ class NewestLook:
 class SessionLook:
     """A session by its number, or the one that an entry was recorded in."""
 
+    rank: ClassVar[int] = 0
     key: int | None = None
     ticket_id: str | None = None
 
@@ -84,6 +87,7 @@ class SessionLook:
 class SessionOfLook:
     """The newest session of an id whose rows a conversation has."""
 
+    rank: ClassVar[int] = 1
     encoded: str
     session_id: str | None
 
@@ -102,6 +106,7 @@ class SessionOfLook:
 class SessionsLook:
     """Every session whose rows a conversation has."""
 
+    rank: ClassVar[int] = 1
     encoded: str
 
     def statements(self, asking: Asking, /) -> Sequence[Statement]:
@@ -119,6 +124,7 @@ class SessionsLook:
 class ListLook:
     """A list of sessions; the conversation that it is narrowed to is named by its key."""
 
+    rank: ClassVar[int] = 0
     query: SessionQuery
     encoded: str | None
 
@@ -156,6 +162,7 @@ class ListLook:
 class SummaryLook:
     """The manual summary of a conversation (0) or of one of its sessions."""
 
+    rank: ClassVar[int] = 1
     encoded: str
     session_key: int
 
@@ -174,6 +181,7 @@ class SummaryLook:
 class RevisionLook:
     """The revision of a scope."""
 
+    rank: ClassVar[int] = 0
     scope: str
 
     def statements(self, asking: Asking, /) -> Sequence[Statement]:
@@ -189,6 +197,7 @@ class RevisionLook:
 class WriteLook:
     """Whether a write has happened."""
 
+    rank: ClassVar[int] = 0
     at: int
     nonce: str
 

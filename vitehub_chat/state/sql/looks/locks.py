@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import ClassVar
 
 import attrs
 
@@ -16,6 +17,7 @@ from vitehub_chat.state.sql.looks.look import Answers, Asking
 class LineLook:
     """A lock with its line: by its key, or by the ticket or the claim of an entry that wants it."""
 
+    rank: ClassVar[int] = 0
     lock_key: str | None = None
     ticket_id: str | None = None
     claim_key: str | None = None
@@ -44,6 +46,7 @@ class LineLook:
 class OpenLook:
     """The entries of a conversation that have not ended, with their locks."""
 
+    rank: ClassVar[int] = 0
     encoded: str
 
     def statements(self, asking: Asking, /) -> Sequence[Statement]:
@@ -67,6 +70,7 @@ class OpenLook:
 class CountLook:
     """How many there are of a kind in a conversation, or in one of its sessions."""
 
+    rank: ClassVar[int] = 0
     kind: str
     encoded: str
     session_key: int | None

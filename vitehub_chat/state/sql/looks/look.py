@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 import attrs
 
@@ -24,7 +24,14 @@ class Asking:
 
 
 class Look(Hashable, Protocol):
-    """One thing to look up; equal ones ask for the same."""
+    """One thing to look up; equal ones ask for the same.
+
+    Attributes:
+        rank: Looks of a lower rank are learned from before: 0 is what stands alone, 1 what belongs
+            to a conversation, 2 rows in it by order, which may be named by what has rank 1.
+    """
+
+    rank: ClassVar[int]
 
     def statements(self, asking: Asking, /) -> Sequence[Statement]:
         """Return what to ask, always as many statements."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import attrs
 
@@ -21,6 +21,7 @@ _AT_ONCE = 500
 class MessagesLook:
     """The rows of some message ids in a conversation."""
 
+    rank: ClassVar[int] = 1
     encoded: str
     message_ids: tuple[str, ...]
 
@@ -47,6 +48,7 @@ class MessagesLook:
 class AnswerLook:
     """The row of the answer with which an entry ended."""
 
+    rank: ClassVar[int] = 1
     ticket_id: str
 
     def statements(self, asking: Asking, /) -> Sequence[Statement]:
@@ -74,6 +76,7 @@ class RowsLook:
         around: A message id in place of `above`, for rows that are `newer`, or of `below`.
     """
 
+    rank: ClassVar[int] = 2
     encoded: str
     order: Literal["ascending", "descending"]
     limit: int
