@@ -22,9 +22,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "reference" / "options.md"
 
 LATER = frozenset(
     {
-        (ChatModel, "concurrency.debounce_ms"),
         (ChatModel, "context"),
-        (ChatModel, "memory"),
         (ChatModel, "search_tools"),
         (ChatModel, "transcripts.prune"),
         (TriggerModel, "replace"),
@@ -59,11 +57,10 @@ unknown name. Nothing is converted: `"20"`, `2.0` and `true` are no numbers of m
 Python `None`) means that an option is not given. Times end in `_ms` and are in milliseconds. An
 error names the path of the option, such as `trigger_history.max_messages`.
 
-Options marked *later* are checked, but refused in this release when they are switched on; so is the
-concurrency strategy `debounce`. Those marked *channels* only matter to channels, which this release
-does not have: they are checked and accepted, and nothing happens with them. Those marked *servers*
-only matter to states on a server: in PostgreSQL the token is the password. No state has a search
-index yet, so `search` does nothing.
+Options marked *later* are checked, but refused in this release when they are switched on. Those
+marked *channels* only matter to messages of
+[channels](../how-to/write-a-channel.md). Those marked *servers* only matter to states on a server: a [libSQL server](../how-to/libsql.md) is shown the token, and in
+PostgreSQL it is the password. No state has a search index yet, so `search` does nothing.
 
 What a callable gets and gives, and the options of each driver: [drivers and functions](code.md).
 How sessions are called and continued, and what messages without a time do:

@@ -11,7 +11,7 @@ from contextlib import asynccontextmanager, suppress
 import aiohttp
 import pytest
 
-from tests.providers.libsql_helpers import Loopback, driving, forward_to
+from tests.providers.libsql_helpers import Loopback, Relay, driving, forward_to
 from tests.providers.sqld_server import SqldServer, SqldServers, free_port
 from vitehub_chat.errors import StateConflictError, StateUnavailableError
 from vitehub_chat.state.providers.libsql.circuit import Circuit
@@ -127,39 +127,15 @@ async def test_a_deadline_of_the_caller_ends_the_repeats(own_sqld: SqldServer) -
 
 
 async def test_an_idle_connection_that_was_dropped_is_replaced(own_sqld: SqldServer) -> None:
-    connections: set[asyncio.StreamWriter] = set()
-    accepted = 0
-
-    async def pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        with suppress(ConnectionError):
-            while data := await reader.read(65536):
-                writer.write(data)
-        writer.close()
-
-    async def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        nonlocal accepted
-        accepted += 1
-        connections.add(writer)
-        upstream = await asyncio.open_connection("127.0.0.1", own_sqld.port)
-        connections.add(upstream[1])
-        await asyncio.gather(pump(reader, upstream[1]), pump(upstream[0], writer))
-
-    server = await asyncio.start_server(accept, "127.0.0.1", 0)
-    port = server.sockets[0].getsockname()[1]
-    async with server, driving(f"http://127.0.0.1:{port}") as driver:
+    async with Relay(own_sqld.port) as relay, driving(relay.url) as driver:
         await driver.execute(CREATE, {})
         for value in ("a", "b", "c"):
-            for connection in connections:
-                connection.close()
-            await asyncio.gather(
-                *(each.wait_closed() for each in connections), return_exceptions=True
-            )
-            connections.clear()
+            await relay.drop()
             await driver.execute("SELECT 1", {})
             await driver.execute(INSERT, {"value": value})
 
         assert await stored(driver) == ["a", "b", "c"]
-        assert accepted == 4
+        assert relay.accepted == 4
 
 
 @asynccontextmanager

@@ -170,8 +170,8 @@ async def test_a_read_without_an_answer_has_written_nothing() -> None:
         ("BLOCKED", StateError, "read_only"),
         ("SQLITE_CORRUPT", StateError, "corrupt"),
         ("SQLITE_NOTADB", StateError, "corrupt"),
-        ("SQLITE_TOOBIG", StateError, "state_error"),
-        ("RESPONSE_TOO_LARGE", StateError, "state_error"),
+        ("SQLITE_TOOBIG", StateError, "too_large"),
+        ("RESPONSE_TOO_LARGE", StateError, "too_large"),
         ("SQLITE_UNKNOWN", StateError, "state_error"),
         ("AUTH_JWT_EXPIRED", ConfigError, "unauthorized"),
     ],
@@ -191,9 +191,10 @@ async def test_an_error_has_its_type_and_is_not_repeated(
 
 async def test_a_request_that_is_too_large_for_the_server_is_a_typed_error() -> None:
     async with Loopback(say(413)) as server, driving(server.url, limits=PATIENT) as driver:
-        with pytest.raises(StateError, match="a request is larger"):
+        with pytest.raises(StateError, match="a request is larger") as caught:
             await driver.execute(INSERT, {})
 
+    assert caught.value.code == "too_large"
     assert len(server.received) == 1
 
 

@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import gc
-import threading
-import weakref
 from collections.abc import AsyncIterator, Awaitable
 from contextlib import suppress
-from itertools import count
 from typing import Any
 
 import pytest
@@ -24,7 +20,6 @@ from tests.providers.libsql_helpers import (
 from tests.providers.sqld_server import SqldServer
 from vitehub_chat.errors import StateConflictError, StateError
 from vitehub_chat.state.providers.libsql.driver import LibsqlDriver
-from vitehub_chat.state.providers.libsql.limits import Limits
 from vitehub_chat.state.sql.driver import Statement
 
 pytestmark = pytest.mark.service
@@ -123,7 +118,7 @@ async def test_a_batch_that_fails_writes_nothing(driver: LibsqlDriver) -> None:
         (insert("bad 1", "taken"), StateConflictError),
         ([*insert("bad 1"), ("SELEC 1", {})], StateError),
         ([*insert("bad 1"), ("SELECT :missing", {})], StateError),
-        ([*insert("bad 1"), ("SELECT :x, :x, :x", {"x": "x" * 4_000_000})], StateError),
+        ([*insert("bad 1"), ("SELECT :x || :x", {"x": "x" * 3_000_000})], StateError),
         ([("SELEC 1", {})], StateError),
         ([*insert("bad 1"), ("ROLLBACK", {})], StateError),
     ],
@@ -286,115 +281,3 @@ async def test_after_closing_it_connects_again(driver: LibsqlDriver) -> None:
     await driver.aclose()
 
     assert await driver.batch(insert("a")) == [[("a",)]]
-
-
-def test_several_loops_share_one_write_at_a_time(sqld: SqldServer) -> None:
-    driver = make_driver(sqld.url)
-    asyncio.run(make_table(driver))
-    numbers = count()
-    most, in_flight = 0, 0
-    write = driver._client.write
-
-    async def counted(batches: Any, /) -> Any:
-        nonlocal most, in_flight
-        in_flight += 1
-        most = max(most, in_flight)
-        try:
-            return await write(batches)
-        finally:
-            in_flight -= 1
-
-    driver._client.write = counted  # type: ignore[method-assign]
-
-    async def work() -> None:
-        async def task() -> None:
-            for _ in range(10):
-                await driver.batch(insert(f"{next(numbers)}"))
-
-        await asyncio.gather(*(task() for _ in range(8)))
-        # A loop that ends leaves what it sends for the others without an answer.
-        await asyncio.to_thread(all_done.wait)
-
-    all_done = threading.Barrier(4)
-    threads = [threading.Thread(target=asyncio.run, args=(work(),)) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-
-    assert most == 1
-    assert len(asyncio.run(stored(driver))) == 320
-
-
-def test_another_loop_goes_on_when_the_one_that_writes_ends(sqld: SqldServer) -> None:
-    driver = make_driver(sqld.url)
-    asyncio.run(make_table(driver))
-    is_sending, has_waiting = threading.Event(), threading.Event()
-    write = driver._client.write
-
-    async def hanging(batches: Any, /) -> Any:
-        if not is_sending.is_set():
-            is_sending.set()
-            await asyncio.Event().wait()
-        return await write(batches)
-
-    driver._client.write = hanging  # type: ignore[method-assign]
-
-    async def lead() -> None:
-        task = asyncio.create_task(driver.batch(insert("never sent")))
-        await asyncio.to_thread(has_waiting.wait)
-        task.cancel()  # and the loop ends, with its task that sends
-
-    async def follow() -> object:
-        await asyncio.to_thread(is_sending.wait)
-        task = asyncio.create_task(driver.batch(insert("waits")))
-        await asyncio.sleep(0)
-        has_waiting.set()
-        return await task
-
-    leading = threading.Thread(target=asyncio.run, args=(lead(),))
-    leading.start()
-    assert asyncio.run(follow()) == [[("waits",)]]
-    leading.join()
-    assert asyncio.run(stored(driver)) == ["waits"]
-
-
-def test_another_loop_goes_on_when_the_one_that_writes_stands_still(sqld: SqldServer) -> None:
-    driver = make_driver(sqld.url, limits=Limits(request=0.2))
-    asyncio.run(make_table(driver))
-    write = driver._client.write
-    is_first = True
-
-    async def hanging(batches: Any, /) -> Any:
-        nonlocal is_first
-        if is_first:
-            is_first = False
-            loop.stop()
-            await asyncio.Event().wait()
-        return await write(batches)
-
-    driver._client.write = hanging  # type: ignore[method-assign]
-    loop = asyncio.new_event_loop()
-    left = loop.create_task(driver.batch(insert("never sent")))
-    loop.run_forever()
-
-    assert asyncio.run(driver.batch(insert("sent"))) == [[("sent",)]]
-    assert asyncio.run(stored(driver)) == ["sent"]
-    left.cancel()
-    loop.run_until_complete(asyncio.wait([left]))
-    loop.run_until_complete(loop.shutdown_asyncgens())
-    loop.close()
-
-
-def test_a_loop_that_was_closed_with_connections_open_is_forgotten(sqld: SqldServer) -> None:
-    driver = make_driver(sqld.url)
-    loop = asyncio.new_event_loop()
-    loop.run_until_complete(driver.execute("SELECT 1", {}))
-    loop.run_until_complete(loop.shutdown_asyncgens())
-    loop.close()
-    reference = weakref.ref(loop)
-    del loop
-    gc.collect()
-
-    assert reference() is None
-    assert asyncio.run(driver.execute("SELECT 1", {})) == [(1,)]

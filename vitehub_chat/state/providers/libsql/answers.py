@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import accumulate
 from typing import Any, Final
 
@@ -31,6 +31,45 @@ def decode_body(body: bytes, count: int) -> list[Any]:
     except _MALFORMED as error:
         raise _unreadable(error) from None
     raise _unreadable(None)
+
+
+def decode_cursor(body: bytes, count: int) -> tuple[str | None, dict[str, Any]]:
+    """Return the stream that an answer row by row left open, and the same as a part of an answer.
+
+    Args:
+        body: The answer.
+        count: How many steps were asked for; those that did not run have no entry.
+
+    Raises:
+        AttemptError: It is no answer of this protocol, or says that there is none.
+    """
+    try:
+        head, *entries = map(json.loads, body.splitlines())
+        result = _collect(entries, count)
+        return head["baton"], {"type": "ok", "response": {"type": "batch", "result": result}}
+    except _MALFORMED as error:
+        raise _unreadable(error) from None
+
+
+def _collect(entries: Iterable[Mapping[str, Any]], count: int) -> dict[str, Any]:
+    answers: list[dict[str, Any] | None] = [None] * count
+    errors: list[Any] = [None] * count
+    rows: list[Any] = []
+    index = None
+    for entry in entries:
+        kind = entry["type"]
+        if kind == "row":
+            rows.append(entry["row"])
+        elif kind == "step_begin":
+            rows = []
+            answers[entry["step"]] = {"rows": rows}
+        elif kind == "step_error":
+            answers[entry["step"]], errors[entry["step"]] = None, entry["error"]
+        elif kind == "error":
+            raise _failure(entry["error"])
+        elif kind == "replication_index":
+            index = entry["replication_index"]
+    return {"step_results": answers, "step_errors": errors, "replication_index": index}
 
 
 def rows_of(result: Mapping[str, Any]) -> list[Rows]:

@@ -7,12 +7,11 @@ import os
 from collections.abc import Mapping, Sequence
 
 from vitehub_chat.state.providers.libsql.address import Address
-from vitehub_chat.state.providers.libsql.answers import Rows, replication_index_of, rows_of
+from vitehub_chat.state.providers.libsql.answers import Rows
 from vitehub_chat.state.providers.libsql.client import HranaClient
 from vitehub_chat.state.providers.libsql.jobs import Batch, new_job
 from vitehub_chat.state.providers.libsql.lane import Lane, lane_for
 from vitehub_chat.state.providers.libsql.limits import CAPABILITIES, Limits
-from vitehub_chat.state.providers.libsql.pipelines import encode_reads
 from vitehub_chat.state.providers.libsql.retries import repeat
 from vitehub_chat.state.providers.libsql.statements import encode_statement, shape_of
 from vitehub_chat.state.providers.libsql.tokens import TokenSource
@@ -63,7 +62,7 @@ class LibsqlDriver:
             StateConflictError: A constraint refused it.
             StateUnavailableError: No answer that says what was done; see its outcome.
             ConfigError: The server does not accept the token, or is no libSQL server.
-            StateError: A value or the answer is too large, or the server refused the statement.
+            StateError: The server refused the statement, or it is too large.
         """
         return (await self.batch([(sql, named)], idempotent=idempotent))[0]
 
@@ -101,9 +100,9 @@ class LibsqlDriver:
         position = self._lane().position
 
         async def attempt() -> list[Rows]:
-            result = await self._client.read(encode_reads(batch, position.wanted()))
-            position.note_read(replication_index_of(result))
-            return rows_of(result)
+            rows, index = await self._client.read(batch, position.wanted())
+            position.note_read(index)
+            return rows
 
         return await repeat(attempt, seconds=self._limits.retry, writes=False, idempotent=True)
 

@@ -128,9 +128,24 @@ def is_about_stream(text: str) -> bool:
     return _STREAM.search(text) is not None
 
 
-def too_large(what: str, cause: BaseException | None = None) -> AttemptError:
+def is_long_answer(failure: AttemptError) -> bool:
+    """Tell whether a transaction failed only because its answer was too large."""
+    return _code_of(failure.error) == "RESPONSE_TOO_LARGE"
+
+
+def is_no_endpoint(error: ChatError) -> bool:
+    """Tell whether a server has neither of the versions that it was asked for."""
+    return isinstance(error, ConfigError) and _code_of(error) in {"HTTP_404", "HTTP_405"}
+
+
+def too_large(what: str, hint: str, cause: BaseException | None = None) -> AttemptError:
     """Return the failure for what is above a limit of size."""
-    return AttemptError(StateError(f"{what} is larger than the server allows"), "never", cause)
+    error = StateError(f"{what} is larger than the server allows", code="too_large", hint=hint)
+    return AttemptError(error, "never", cause)
+
+
+def _code_of(error: ChatError) -> str | None:
+    return error.__cause__.code if isinstance(error.__cause__, HranaError) else None
 
 
 def unauthorized(cause: BaseException | None = None) -> AttemptError:
@@ -160,7 +175,7 @@ def _no_endpoint(cause: HranaError) -> AttemptError:
     error = ConfigError(
         "no Hrana over HTTP, version 3 or 2, at this address",
         path="state.url",
-        hint="check host, port and base path; servers with version 1 alone need ws:// or wss://",
+        hint="check host, port and base path; version 1 alone needs the extra libsql-client",
     )
     return AttemptError(error, "never", cause)
 
@@ -188,8 +203,8 @@ _CODES: Final[Mapping[str, Callable[[HranaError], AttemptError]]] = {
     "TRANSACTION_TIMEOUT": _busy,
     "TRANSACTION_BUSY": _busy,
     "SQLITE_CONSTRAINT": _constraint,
-    "SQLITE_TOOBIG": lambda cause: too_large("a value", cause),
-    "RESPONSE_TOO_LARGE": lambda cause: too_large("an answer", cause),
+    "SQLITE_TOOBIG": lambda cause: too_large("a value", "store less in one message", cause),
+    "RESPONSE_TOO_LARGE": lambda cause: too_large("an answer", "ask for fewer messages", cause),
     "SQLITE_FULL": _plain("there is no space left at the server", "no_space"),
     "SQLITE_READONLY": _plain("the database cannot be written", "read_only"),
     "SQLITE_AUTH": _forbidden,
@@ -204,7 +219,7 @@ _STATUSES: Final[Mapping[int, Callable[[HranaError], AttemptError]]] = {
     403: _forbidden,
     404: _no_endpoint,
     405: _no_endpoint,
-    413: lambda cause: too_large("a request", cause),
+    413: lambda cause: too_large("a request", "store fewer messages at once", cause),
     429: _overloaded,
     503: _overloaded,
 }

@@ -46,6 +46,11 @@ class Job:
     loop: asyncio.AbstractEventLoop
     future: asyncio.Future[list[Rows]]
 
+    @property
+    def is_awaited(self) -> bool:
+        """Whether anybody still waits for it."""
+        return not (self.future.done() or self.loop.is_closed())
+
     def settle(self, answer: Answer | Exception) -> None:
         """Hand over an answer or raise an error, on whatever loop waits for it."""
         if self.loop is asyncio.get_running_loop():

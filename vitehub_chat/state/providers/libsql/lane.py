@@ -1,8 +1,9 @@
 """The lane: one write in flight for each process and URL; what waits shares the next request.
 
-Some servers stop taking writes for ever when several are in flight at once. The event loop that
-writes while the lane is empty leads: its task sends everything, also for other loops, until
-nothing waits. When it is cancelled or its loop is closed, another loop leads.
+Some servers stop taking writes for ever when several are in flight at once. One event loop leads at
+a time: its task sends what waits on that loop, in one request after the other, until what waits
+longest is of another loop, which leads then. So a loop that ends takes nothing with it but its own
+writes. When a loop that leads is closed or stands still, another one leads.
 """
 
 from __future__ import annotations
@@ -11,7 +12,6 @@ import asyncio
 import os
 import threading
 import time
-from collections import deque
 from collections.abc import Sequence
 from typing import Final
 from weakref import WeakValueDictionary
@@ -25,6 +25,9 @@ from vitehub_chat.state.providers.libsql.failures import AttemptError, unavailab
 from vitehub_chat.state.providers.libsql.jobs import Job, Writer
 from vitehub_chat.state.providers.libsql.limits import Limits
 from vitehub_chat.state.providers.libsql.positions import LogPosition
+
+_LOOK_AGAIN: Final = 1.0
+"""How often who waits looks whether anybody leads, in seconds."""
 
 
 @attrs.define(eq=False)
@@ -57,7 +60,7 @@ class Lane:
         self.circuit = Circuit()
         self.position = LogPosition()
         self._lock = threading.Lock()
-        self._waiting: deque[Job] = deque()
+        self._waiting: list[Job] = []
         self._leader: _Leader | None = None
 
     async def run(self, job: Job, limits: Limits) -> list[Rows]:
@@ -72,7 +75,7 @@ class Lane:
             self._waiting.append(job)
         self._lead_if_needed(limits)
         try:
-            while not (await asyncio.wait((job.future,), timeout=2 * limits.request))[0]:
+            while not (await asyncio.wait((job.future,), timeout=_LOOK_AGAIN))[0]:
                 self._lead_if_needed(limits)
         finally:
             job.future.cancel()  # no-op if it is done
@@ -92,12 +95,20 @@ class Lane:
         loop = asyncio.get_running_loop()
         with self._lock:
             last = self._leader
-            if not self._waiting or (last is not None and not _has_stopped(last, limits)):
+            if last is not None and not _has_stopped(last, limits):
+                return
+            if all(job.loop is not loop for job in self._waiting):
                 return
             self._leader = _Leader(loop, loop.create_future())
             self._leader.task = loop.create_task(self._lead(self._leader, limits))
         if last is not None:
             _fail(last.sending)
+
+    def _begin(self, me: _Leader, limits: Limits) -> None:
+        """Lead as somebody who was asked to; no-op if another loop did not wait for that."""
+        with self._lock:
+            if self._leader is me:
+                me.task = me.loop.create_task(self._lead(me, limits))
 
     async def _lead(self, me: _Leader, limits: Limits) -> None:
         try:
@@ -109,26 +120,35 @@ class Lane:
             self._step_down(me, limits)
 
     def _take(self, me: _Leader, limits: Limits) -> bool:
-        """Take what goes into the next request; False if nothing waits or somebody else leads."""
+        """Take what goes into the next request; False if nothing waits or another loop leads."""
         with self._lock:
             if self._leader is not me:
                 return False
-            jobs: list[Job] = []
-            size = 0
-            while self._waiting and len(jobs) < limits.writes:
-                job = self._waiting[0]
-                if job.future.done():
-                    self._waiting.popleft()
-                    continue
-                size += job.size
-                if jobs and (size > limits.write_bytes or job.writer is not jobs[0].writer):
-                    break
-                jobs.append(self._waiting.popleft())
+            self._waiting = [job for job in self._waiting if job.is_awaited]
+            first = next((job for job in self._waiting if job.loop.is_running()), None)
+            if first is None or first.loop is not me.loop:
+                self._pass_on(limits)
+                return False
+            jobs = _first_of([job for job in self._waiting if job.loop is me.loop], limits)
+            taken = set(jobs)
+            self._waiting = [job for job in self._waiting if job not in taken]
             me.sending, me.since = jobs, time.monotonic()
             me.answered = me.loop.create_future()
-            if not jobs:
-                self._leader = None
-            return bool(jobs)
+            return True
+
+    def _pass_on(self, limits: Limits, *, ending: asyncio.AbstractEventLoop | None = None) -> None:
+        """Ask the loop to lead on which something waits longest, of those that run and go on."""
+        self._leader = None
+        for job in self._waiting:
+            if job.loop is ending or not job.loop.is_running():
+                continue
+            leader = _Leader(job.loop, job.loop.create_future())
+            try:
+                job.loop.call_soon_threadsafe(self._begin, leader, limits)
+            except RuntimeError:  # that loop was closed just now
+                continue
+            self._leader = leader
+            return
 
     async def _send(self, jobs: Sequence[Job]) -> None:
         for job, answer in zip(jobs, await self._write(jobs), strict=True):
@@ -151,23 +171,29 @@ class Lane:
         return answers
 
     def _step_down(self, me: _Leader, limits: Limits) -> None:
-        """Hand the lane over after being cancelled; no-op after the last job."""
+        """Hand the lane over after being cancelled; no-op if another loop leads already."""
         with self._lock:
             if self._leader is not me:
                 return
-            self._leader = None
-            others = [job.loop for job in self._waiting if job.loop is not me.loop]
+            self._pass_on(limits, ending=me.loop)
         _fail(me.sending)
-        for loop in dict.fromkeys(others):
-            try:
-                loop.call_soon_threadsafe(self._lead_if_needed, limits)
-            except RuntimeError:  # that loop is closed
-                continue
+
+
+def _first_of(jobs: Sequence[Job], limits: Limits) -> Sequence[Job]:
+    """Return the first jobs that may share a request."""
+    size, count = 0, 0
+    for job in jobs[: limits.writes]:
+        size += job.size
+        if count and (size > limits.write_bytes or job.writer is not jobs[0].writer):
             break
+        count += 1
+    return jobs[:count]
 
 
 def _has_stopped(leader: _Leader, limits: Limits) -> bool:
     """Tell whether a leader does not go on, because nobody runs its loop any more."""
+    if leader.loop is asyncio.get_running_loop():
+        return False
     return leader.loop.is_closed() or time.monotonic() - leader.since > 3 * limits.request
 
 

@@ -8,9 +8,6 @@ import attrs
 
 from vitehub_chat.state.sql.driver import Capabilities
 
-MAX_VALUE_BYTES: Final = 5_000_000
-"""Largest value of a parameter; a whole row has to be a little smaller."""
-
 
 @attrs.frozen(kw_only=True)
 class Limits:
@@ -34,6 +31,13 @@ class Limits:
 
 
 CAPABILITIES: Final = Capabilities(
-    dialect="sqlite", is_durable=True, is_shared=True, has_server_clock=True
+    dialect="sqlite",
+    is_durable=True,
+    is_shared=True,
+    has_server_clock=True,
+    max_value_bytes=4_990_000,
 )
-"""What a libSQL server is."""
+"""What a libSQL server is: its rows have less than five million bytes."""
+
+CAPABILITIES_OF_SOCKETS: Final = attrs.evolve(CAPABILITIES, max_value_bytes=1_900_000)
+"""The same over a WebSocket: `libsql_client` takes answers of four million bytes, in JSON."""

@@ -10,6 +10,7 @@ from vitehub_chat.model.clock import Clock
 from vitehub_chat.state.options import StateOptions
 from vitehub_chat.state.providers.libsql.address import Address, parse_address
 from vitehub_chat.state.providers.libsql.limits import Limits
+from vitehub_chat.state.providers.libsql.older import AnyVersionDriver
 from vitehub_chat.state.providers.libsql.tokens import TokenSource
 from vitehub_chat.state.sql.agent_state import SqlAgentState
 from vitehub_chat.state.sql.driver import SqlDriver
@@ -27,7 +28,8 @@ def open_libsql(url: str, *, clock: Clock | None = None, **options: Any) -> SqlA
     Args:
         url: `libsql://HOST`, which is `https://HOST` or with `?tls=0` `http://HOST`, or either of
             these, with a port and a base path; `ws://` and `wss://` speak over a WebSocket. It may
-            have the token as `authToken`; the options come before it.
+            have the token as `authToken`; the options come before it. Servers that have nothing
+            newer than version 1 of the protocol need the extra `libsql-client`, too.
         clock: The source of the time, None is that of the server.
         options: The options of `StateOptions`. `busy_timeout_ms` is how long what certainly was
             not done is tried again; `durability` has no effect.
@@ -76,10 +78,14 @@ def make_driver(address: Address, options: StateOptions) -> SqlDriver:
     is_named = options.auth_token is not None or options.auth_token_env is not None
     tokens = TokenSource(options.auth_token if is_named else address.token, options.auth_token_env)
     limits = _limits(options)
-    if address.is_socket:
+
+    def through_clients() -> SqlDriver:
         module = _client_driver()
         clients = module.OwnClients(address, tokens, limits)
         return cast(SqlDriver, module.ClientDriver(clients, limits))
+
+    if address.is_socket:
+        return through_clients()
     try:
         from vitehub_chat.state.providers.libsql.driver import (  # noqa: PLC0415  loads aiohttp
             LibsqlDriver,
@@ -87,7 +93,8 @@ def make_driver(address: Address, options: StateOptions) -> SqlDriver:
     except ModuleNotFoundError as error:
         _check_missing(error, "libsql")
         raise
-    return LibsqlDriver(address, tokens=tokens, limits=limits)
+    newer = LibsqlDriver(address, tokens=tokens, limits=limits)
+    return AnyVersionDriver(newer, through_clients)
 
 
 def _client_driver() -> Any:

@@ -6,8 +6,13 @@ with steps: each runs if the one before it did, and what stopped it is rolled ba
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Sequence
 from typing import Final
+
+READING: Final = b"BEGIN"
+WRITING: Final = b"BEGIN IMMEDIATE"
+"""What begins a transaction."""
 
 _CLOSE: Final = b'{"type":"close"}'
 _PLAIN: Final = b'{"sql":"%b","named_args":[]}'
@@ -35,14 +40,26 @@ def encode_reads(statements: Sequence[bytes], position: int | None = None) -> by
     if len(statements) == 1:
         return encode_single(statements[0], position)
     steps = _Steps()
-    _add_transaction(steps, b"BEGIN", statements)
+    _add_transaction(steps, READING, statements)
     return steps.encode(position)
+
+
+def encode_cursor(begin: bytes, statements: Sequence[bytes], position: int | None = None) -> bytes:
+    """Return the body of a request that answers statements in a transaction row by row."""
+    steps = _Steps()
+    _add_transaction(steps, begin, statements)
+    return b'{"baton":null,"batch":%b}' % steps.encode_batch(position)
+
+
+def encode_close(baton: str) -> bytes:
+    """Return the body of a request that only closes a stream."""
+    return b'{"baton":%b,"requests":[%b]}' % (json.dumps(baton).encode(), _CLOSE)
 
 
 def encode_write(statements: Sequence[bytes]) -> bytes:
     """Return the part that runs statements in a transaction that writes."""
     steps = _Steps()
-    _add_transaction(steps, b"BEGIN IMMEDIATE", statements)
+    _add_transaction(steps, WRITING, statements)
     return steps.encode()
 
 
@@ -53,7 +70,7 @@ def encode_group(batches: Sequence[Sequence[bytes]]) -> bytes:
     then the transaction is rolled back.
     """
     steps = _Steps()
-    previous = _ok(steps.add(b"BEGIN IMMEDIATE"))
+    previous = _ok(steps.add(WRITING))
     for statements in batches:
         begun = steps.add(b"SAVEPOINT batch", previous)
         done = _add_chain(steps, begun, statements)
@@ -81,8 +98,12 @@ class _Steps:
 
     def encode(self, position: int | None = None) -> bytes:
         """Return the part."""
+        return b'{"type":"batch","batch":%b}' % self.encode_batch(position)
+
+    def encode_batch(self, position: int | None) -> bytes:
+        """Return what the part runs."""
         wanted = b"" if position is None else b'"replication_index":"%d",' % position
-        return b'{"type":"batch","batch":{%b"steps":[%b]}}' % (wanted, b",".join(self._steps))
+        return b'{%b"steps":[%b]}' % (wanted, b",".join(self._steps))
 
 
 def _add_transaction(steps: _Steps, begin: bytes, statements: Sequence[bytes]) -> None:

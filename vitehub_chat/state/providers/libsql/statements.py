@@ -51,7 +51,6 @@ def encode_statement(sql: str, named: Mapping[str, Value]) -> bytes:
 
     Raises:
         InputError: A value is none of the database.
-        StateError: A value is too large.
     """
     names = shape_of(sql).names
     arguments = [

@@ -8,8 +8,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from vitehub_chat.errors import InputError, StateError
-from vitehub_chat.state.providers.libsql.limits import MAX_VALUE_BYTES
+from vitehub_chat.errors import InputError
 from vitehub_chat.state.sql.driver import Value
 
 Row = tuple[Value, ...]
@@ -25,7 +24,6 @@ def encode_value(name: str, value: object) -> Encoded:
     Raises:
         InputError: An integer of more than 64 bits, a number that is not finite, a text with a
             lone surrogate, or another type.
-        StateError: It has more than `MAX_VALUE_BYTES`.
     """
     if value is None:
         return {"type": "null"}
@@ -36,7 +34,6 @@ def encode_value(name: str, value: object) -> Encoded:
     if isinstance(value, float) and math.isfinite(value):
         return {"type": "float", "value": value}
     if isinstance(value, bytes | bytearray | memoryview):
-        _check_size(name, memoryview(value).nbytes)
         return {"type": "blob", "base64": base64.b64encode(value).decode()}
     raise InputError(
         f"{name!r} is no value of the database: {type(value).__name__}",
@@ -80,16 +77,7 @@ def _decode_blob(text: str) -> bytes:
 
 def _check_text(name: str, text: str) -> str:
     try:
-        size = len(text) if text.isascii() else len(text.encode())
+        _ = text.isascii() or text.encode()
     except UnicodeEncodeError:  # its text shows a part of the value
         raise InputError(f"{name!r} has half of a surrogate pair") from None
-    _check_size(name, size)
     return text
-
-
-def _check_size(name: str, size: int) -> None:
-    if size > MAX_VALUE_BYTES:
-        raise StateError(
-            f"the value of {name!r} has {size} bytes",
-            hint=f"a remote database takes at most {MAX_VALUE_BYTES}",
-        )
