@@ -67,7 +67,7 @@ async def send_all(agent: Agent, texts: list[str]) -> None:
     await asyncio.gather(*map(in_turn, texts))
 
 
-async def main(url: str, strategy: str, options: dict[str, Any], texts: list[str]) -> None:
+async def main(url: str, strategy: Any, options: dict[str, Any], texts: list[str]) -> None:
     """Send messages of several threads at once."""
     async with open_agent_state(url, **options) as state:
         agent = define_agent(

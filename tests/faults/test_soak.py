@@ -17,14 +17,14 @@ from typing import Any
 import attrs
 import pytest
 
-from vitehub_chat import open_agent_state
+from tests.faults.homes import KINDS, new_home, open_home, options_of
 from vitehub_chat.model.ids import pick
 from vitehub_chat.model.keys import ConversationKey
 from vitehub_chat.state.contract import AgentState
 
 SCRIPT = Path(__file__).with_name("soak_process.py")
 THREADS = ("t1", "t2")
-SECONDS = float(os.environ.get("VITEHUB_SOAK_SECONDS", "15"))
+SECONDS = float(os.environ.get("VITEHUB_SOAK_SECONDS", "10"))
 """How long processes are killed and paused; more of it finds more."""
 PAUSE = 3.0
 """Longer than a lease of these processes."""
@@ -145,12 +145,14 @@ def is_in(thread: str, text: str) -> bool:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(300)
 @pytest.mark.parametrize("strategy", ["serial", "queue"])
-async def test_processes_that_die_and_stand_still_on_one_file(
-    strategy: str, tmp_path: Path
+@pytest.mark.parametrize("kind", KINDS)
+async def test_processes_that_die_and_stand_still_lose_and_double_nothing(
+    kind: str, strategy: str, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
-    url = f"file:{tmp_path}/state.db"
-    work = {"url": url, "strategy": strategy, "options": {}}
+    home = new_home(kind, request, tmp_path)
+    work = {"url": home.url, "strategy": strategy, "options": dict(options_of(home))}
     senders = await asyncio.to_thread(soak, work, tmp_path)
-    async with open_agent_state(url) as state:
+    async with open_home(home) as state:
         await check(state, senders)
