@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import io
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import Any
 
 import aiohttp
@@ -101,13 +102,59 @@ class Loopback:
         return answer
 
 
-def forward_to(url: str) -> Answer:
-    """Return what answers as the server at a URL does."""
+class Relay:
+    """Passes bytes on to a port of the loopback, and drops all connections on demand.
+
+    Attributes:
+        accepted: How many connections there were.
+        url: Where it is.
+    """
+
+    def __init__(self, port: int) -> None:
+        self._port = port
+        self._open: set[asyncio.StreamWriter] = set()
+        self.accepted = 0
+        self.url = ""
+
+    async def __aenter__(self) -> Relay:
+        self._server = await asyncio.start_server(self._accept, "127.0.0.1", 0)
+        self.url = f"http://127.0.0.1:{self._server.sockets[0].getsockname()[1]}"
+        return self
+
+    async def __aexit__(self, *exc_info: object) -> None:
+        self._server.close()
+        await self.drop()
+
+    async def drop(self) -> None:
+        """Close all connections and wait until they are."""
+        connections, self._open = self._open, set()
+        for each in connections:
+            each.close()
+        await asyncio.gather(*(each.wait_closed() for each in connections), return_exceptions=True)
+
+    async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.accepted += 1
+        upstream = await asyncio.open_connection("127.0.0.1", self._port)
+        self._open |= {writer, upstream[1]}
+        await asyncio.gather(_pump(reader, upstream[1]), _pump(upstream[0], writer))
+
+
+async def _pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    with suppress(ConnectionError):
+        while data := await reader.read(65536):
+            writer.write(data)
+    writer.close()
+
+
+def forward_to(url: str, *, base: str = "") -> Answer:
+    """Return what answers as the server at a URL does, without the base path of a request."""
 
     async def answer(received: Received) -> web.StreamResponse:
+        shown = {"authorization": received.headers.get("authorization", "")}
+        path = received.path.removeprefix(base)
         async with (
-            aiohttp.ClientSession() as session,
-            session.post(url + received.path, data=io.BytesIO(received.body)) as response,
+            aiohttp.ClientSession(headers=shown) as session,
+            session.post(url + path, data=io.BytesIO(received.body)) as response,
         ):
             return web.Response(
                 status=response.status, body=await response.read(), content_type="application/json"

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from copy import copy
 from typing import TYPE_CHECKING
 
 import attrs
 
 from vitehub_chat.state.records import (
+    AuthoredRow,
     ConversationRecord,
+    DocumentKind,
+    DocumentRecord,
     EntryRecord,
     LockRecord,
     RowRecord,
@@ -18,7 +22,13 @@ from vitehub_chat.state.records import (
 )
 
 if TYPE_CHECKING:
-    from vitehub_chat.state.tables import RowQuery, SessionQuery, Transaction
+    from vitehub_chat.state.tables import (
+        DocumentQuery,
+        Lanes,
+        RowQuery,
+        SessionQuery,
+        Transaction,
+    )
 
 
 class PlainLocks:
@@ -43,7 +53,9 @@ class PlainLocks:
 class PlainEntries:
     """Accepted messages in the order of arrival."""
 
-    def __init__(self) -> None:
+    def __init__(self, locks: PlainLocks, sessions: PlainSessions) -> None:
+        self.locks = locks
+        self.sessions = sessions
         self.all: list[EntryRecord] = []
         self.position = 0
 
@@ -67,6 +79,15 @@ class PlainEntries:
     def first_waiting(self, lock_key: str, /) -> EntryRecord | None:
         return next(iter(self._waiting(lock_key)), None)
 
+    def last_waiting(self, lock_key: str, /) -> EntryRecord | None:
+        return next(reversed(self._waiting(lock_key)), None)
+
+    def stalled(self, now: int, above: int, limit: int, /) -> Sequence[EntryRecord]:
+        over = {"ended", "lost"}
+        held = {lock.lock_key for lock in self.locks.all.values() if lock.until > now}
+        found = [e for e in self.all if e.state not in over and e.lock_key not in held]
+        return [e for e in found if e.position > above][:limit]
+
     def waiting_in_lane(self, lock_key: str, lane: str, /) -> Sequence[EntryRecord]:
         return [e for e in self._waiting(lock_key) if e.lane == lane]
 
@@ -86,14 +107,32 @@ class PlainEntries:
         over = [e for e in self.all if e.state in {"ended", "lost"} and e.keep_until <= now]
         return self._drop(over[:limit])
 
-    def delete_conversation(self, conversation: str, session_key: int | None, /) -> int:
-        inside = [e for e in self.all if e.conversation == conversation]
-        return self._drop([e for e in inside if session_key in {None, e.session_key}])
+    def open_of_session(self, session_key: int, /) -> Sequence[EntryRecord]:
+        over = {"ended", "lost"}
+        return [e for e in self.all if e.session_key == session_key and e.state not in over]
 
-    def release_claims(self, claim_keys: Sequence[str], /) -> None:
+    def with_payload(self, above: int, limit: int, /) -> Sequence[EntryRecord]:
+        found = [e for e in self.all if e.payload is not None and e.position > above]
+        return found[:limit]
+
+    def delete_conversation(self, conversation: str, conversation_key: int, /) -> int:
+        keys = {s.key for s in self.sessions.all_of(conversation_key)}
+        waiting = self._unrecorded(conversation)
+        return self._drop([*waiting, *(e for e in self.all if e.session_key in keys)])
+
+    def delete_session(self, conversation: str, session_key: int, lanes: Lanes, /) -> int:
+        waiting = self._unrecorded(conversation)
+        meant = [e for e in waiting if e.lane in lanes and not e.starts_session]
+        return self._drop([*meant, *(e for e in self.all if e.session_key == session_key)])
+
+    def release_claims(self, session_key: int, run_ticket_ids: Sequence[str], /) -> None:
         for entry in self.all:
-            if entry.claim_key in claim_keys and entry.state == "ended":
+            is_of_run = entry.session_key == session_key and entry.run_ticket_id in run_ticket_ids
+            if is_of_run and entry.state == "ended":
                 self.update(attrs.evolve(entry, claim_key=None))
+
+    def _unrecorded(self, conversation: str) -> list[EntryRecord]:
+        return [e for e in self.all if e.conversation == conversation and e.session_key is None]
 
     def _waiting(self, lock_key: str) -> list[EntryRecord]:
         return [e for e in self.all if e.lock_key == lock_key and e.state == "waiting"]
@@ -186,8 +225,25 @@ class PlainSessions:
 
 
 class PlainRows:
-    def __init__(self) -> None:
+    def __init__(self, conversations: PlainConversations) -> None:
         self.all: list[RowRecord] = []
+        self.conversations = conversations
+
+    def remove(self, rows: Sequence[RowRecord], /) -> None:
+        self.all = [r for r in self.all if r not in rows]
+
+    def by_author(self, author: str, after: int, limit: int, /) -> Sequence[AuthoredRow]:
+        found = sorted(
+            (row.conversation_key << 32) + row.seq for row in self.all if row.author == author
+        )
+        return [self._authored(each) for each in found if each > after][:limit]
+
+    def _authored(self, row_id: int) -> AuthoredRow:
+        places = {(r.conversation_key << 32) + r.seq: r for r in self.all}
+        encoded = {c.key: c.encoded for c in self.conversations.all.values()}
+        row = places[row_id]
+        home = encoded[row.conversation_key]
+        return AuthoredRow(id=row_id, conversation=home, message_id=row.message_id)
 
     def by_message(self, conversation_key: int, message_id: str, now: int, /) -> RowRecord | None:
         live = [r for r in self._of(conversation_key) if is_live(r, now)]
@@ -250,14 +306,57 @@ class PlainSummaries:
         return len(doomed)
 
 
+class PlainDocuments:
+    def __init__(self) -> None:
+        self.all: dict[tuple[str, str, str], DocumentRecord] = {}
+
+    def get(self, home: str, kind: DocumentKind, name: str, now: int, /) -> DocumentRecord | None:
+        found = self.all.get((home, kind, name))
+        return found if found is not None and is_live(found, now) else None
+
+    def newest(
+        self, home: str, kind: DocumentKind, session_key: int, now: int, /
+    ) -> DocumentRecord | None:
+        found = [d for d in self._of(home, kind, now) if d.session_key == session_key]
+        return max(found, key=lambda d: (d.number, d.created_at), default=None)
+
+    def numbered(self, query: DocumentQuery, /) -> Sequence[DocumentRecord]:
+        found = self._of(query.home, query.kind, query.now)
+        found = [d for d in found if query.above < d.number < query.below]
+        found.sort(key=lambda d: d.number, reverse=query.order == "descending")
+        return found[: query.limit]
+
+    def put_aside(self, after: tuple[str, str, str], limit: int, /) -> Sequence[DocumentRecord]:
+        aside = (place for place in sorted(self.all) if place[1] in {"hidden", "superseded"})
+        return [self.all[place] for place in aside if place > after][:limit]
+
+    def put(self, document: DocumentRecord, /) -> None:
+        self.all[document.home, document.kind, document.name] = document
+
+    def delete(self, home: str, kind: DocumentKind, name: str, /) -> None:
+        self.all.pop((home, kind, name), None)
+
+    def delete_of(self, home: str, session_key: int | None, now: int, /) -> Mapping[str, int]:
+        doomed = [d for d in self.all.values() if d.home == home]
+        doomed = [d for d in doomed if session_key in {None, d.session_key}]
+        for document in doomed:
+            self.delete(document.home, document.kind, document.name)
+        return Counter(d.kind for d in doomed if is_live(d, now))
+
+    def _of(self, home: str, kind: DocumentKind, now: int) -> list[DocumentRecord]:
+        found = [d for d in self.all.values() if (d.home, d.kind) == (home, kind)]
+        return [d for d in found if is_live(d, now)]
+
+
 class PlainTables:
     def __init__(self) -> None:
         self.locks = PlainLocks()
-        self.entries = PlainEntries()
         self.conversations = PlainConversations()
         self.sessions = PlainSessions()
-        self.rows = PlainRows()
+        self.entries = PlainEntries(self.locks, self.sessions)
+        self.rows = PlainRows(self.conversations)
         self.summaries = PlainSummaries()
+        self.documents = PlainDocuments()
         self.secret = b"plain"
 
     def copy(self) -> PlainTables:
@@ -267,10 +366,13 @@ class PlainTables:
             if name != "secret":
                 fields = {key: copy(value) for key, value in vars(table).items()}
                 vars(getattr(twin, name)).update(fields)
+        twin.entries.locks = twin.locks
+        twin.entries.sessions = twin.sessions
+        twin.rows.conversations = twin.conversations
         return twin
 
 
-def is_live(row: RowRecord, now: int) -> bool:
+def is_live(row: RowRecord | DocumentRecord, now: int) -> bool:
     return row.expires_at is None or row.expires_at > now
 
 

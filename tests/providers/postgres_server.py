@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import importlib.util
 import itertools
 import os
@@ -9,17 +10,21 @@ import shutil
 import socket
 import subprocess
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import attrs
 import psycopg
 
+from vitehub_chat.model.clock import Clock
+from vitehub_chat.state.options import StateOptions
 from vitehub_chat.state.providers.postgres import open_postgres
-from vitehub_chat.state.providers.postgres.state import PostgresAgentState
-from vitehub_chat.state.providers.postgres.tables import PostgresTables
+from vitehub_chat.state.providers.postgres.driver import PostgresDriver
+from vitehub_chat.state.providers.postgres.target import parse_target
+from vitehub_chat.state.sql.agent_state import SqlAgentState
+from vitehub_chat.state.sql.driver import Columns, Statement
 from vitehub_chat.state.tables import Transaction
 
 INSTALLED = "pginstall18"
@@ -51,7 +56,7 @@ class PostgresServer:
     def __init__(self, programs: Path, folder: Path) -> None:
         self._programs = programs
         self._folder = folder
-        self._port = free_port()
+        self.port = free_port()
         # The server refuses to run as root.
         self._user = "nobody" if os.geteuid() == 0 else None
         if self._user is not None:
@@ -65,15 +70,15 @@ class PostgresServer:
 
     @property
     def url(self) -> str:
-        return f"postgresql://postgres@127.0.0.1:{self._port}/{DATABASE}"
+        return f"postgresql://postgres@127.0.0.1:{self.port}/{DATABASE}"
 
     def guarded_url(self, password: str | None) -> str:
         """Return the URL of a user that needs a password, which is in the URL as it stands."""
         who = GUARDED if password is None else f"{GUARDED}:{password}"
-        return f"postgresql://{who}@127.0.0.1:{self._port}/{DATABASE}"
+        return f"postgresql://{who}@127.0.0.1:{self.port}/{DATABASE}"
 
     def start(self) -> None:
-        settings = {**SETTINGS, "listen_addresses": "127.0.0.1", "port": str(self._port)}
+        settings = {**SETTINGS, "listen_addresses": "127.0.0.1", "port": str(self.port)}
         settings["unix_socket_directories"] = str(self._folder)
         options = " ".join(f"-c {name}={value}" for name, value in settings.items())
         self._pg_ctl("start", "-o", options, "-l", str(self._folder / "log"))
@@ -117,10 +122,15 @@ class Place:
     server: PostgresServer
     prefix: str = attrs.field(factory=lambda: f"t{next(_numbers)}_")
 
-    def open(self, **options: Any) -> PostgresAgentState:
+    def open(self, **options: Any) -> SqlAgentState:
         """Return a state in this place."""
         url = options.pop("url", self.server.url)
         return open_postgres(url, **{"table_prefix": self.prefix, **options})
+
+    def open_over(self, driver: PostgresDriver, clock: Clock | None = None) -> SqlAgentState:
+        """Return a state in this place over a driver of its own."""
+        options = StateOptions(table_prefix=self.prefix)
+        return SqlAgentState(driver, clock=clock, options=options)
 
     def query(self, sql: str) -> list[tuple[Any, ...]]:
         """Ask or change the tables behind the back of the provider; `$` is the prefix."""
@@ -132,6 +142,28 @@ class Place:
         with psycopg.connect(self.server.url) as connection:
             yield connection
             connection.rollback()
+
+
+class CountingDriver(PostgresDriver):
+    """The driver, which notes the statements of its requests.
+
+    Attributes:
+        requests: The first words of the statements of each request, in order.
+    """
+
+    def __init__(self, server: PostgresServer, **options: Any) -> None:
+        super().__init__(parse_target(server.url), StateOptions(**options))
+        self.requests: list[list[str]] = []
+
+    async def batch(self, statements: Sequence[Statement], /) -> Sequence[Sequence[Columns]]:
+        self.requests.append([text.split(None, 1)[0] for text, _ in statements])
+        return await super().batch(statements)
+
+    async def count(self, call: Awaitable[object]) -> int:
+        """Return how many requests a call takes."""
+        before = len(self.requests)
+        await call
+        return len(self.requests) - before
 
 
 @contextmanager
@@ -167,6 +199,12 @@ def writing(encoded: str) -> Callable[[Transaction], int]:
     return lambda tx: tx.conversations.ensure(encoded).key
 
 
+async def until(place: Place, sql: str, expected: object) -> None:
+    """Wait until the one value that a query returns is the expected one."""
+    while (await asyncio.to_thread(place.query, sql)) != [(expected,)]:
+        pass
+
+
 def conversations(place: Place) -> list[str]:
     return sorted(each for (each,) in place.query("SELECT encoded FROM $conversations"))
 
@@ -177,7 +215,3 @@ def holding(place: Place, statement: str) -> Iterator[None]:
     with place.connected() as other:
         other.execute(statement.replace("$", place.prefix).encode())
         yield
-
-
-def cursor_of(tx: Transaction) -> psycopg.Cursor[tuple[Any, ...]]:
-    return cast(PostgresTables, tx).statements._cursor

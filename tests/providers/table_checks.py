@@ -13,7 +13,6 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_stat
 
 from tests.providers.plain_tables import PlainTables
 from tests.providers.table_values import (
-    CLAIMS,
     CONVERSATIONS,
     LOCKS,
     OWNERS,
@@ -22,14 +21,22 @@ from tests.providers.table_values import (
     START,
     TENANTS,
     TICKETS,
+    documents,
     entries,
     maybe_times,
     rows,
     session_record,
     times,
 )
-from tests.providers.table_views import delete_bit_by_bit, everything, neutral, walk
+from tests.providers.table_views import (
+    delete_bit_by_bit,
+    delete_entries_of,
+    everything,
+    neutral,
+    walk,
+)
 from vitehub_chat.state.records import (
+    DocumentRecord,
     EntryRecord,
     LockRecord,
     RowRecord,
@@ -112,11 +119,18 @@ class TableMachine(RuleBasedStateMachine):
         fails=fails,
     )
     def delete_entries(self, conversation: str, session: int | None, *, fails: bool) -> None:
-        self.both(lambda tx: tx.entries.delete_conversation(conversation, session), fails=fails)
+        def step(tx: Transaction) -> object:
+            return delete_entries_of(tx, conversation, session)
 
-    @rule(claims=st.lists(st.sampled_from(CLAIMS)), fails=fails)
-    def release_claims(self, claims: Sequence[str], *, fails: bool) -> None:
-        self.both(lambda tx: tx.entries.release_claims(claims), fails=fails)
+        self.both(step, fails=fails)
+
+    @rule(
+        session=st.integers(1, 2),
+        tickets=st.lists(st.sampled_from(TICKETS), max_size=3),
+        fails=fails,
+    )
+    def release_claims(self, session: int, tickets: Sequence[str], *, fails: bool) -> None:
+        self.both(lambda tx: tx.entries.release_claims(session, tickets), fails=fails)
 
     @rule(encoded=st.sampled_from(CONVERSATIONS), count=st.integers(1, 3), fails=fails)
     def count(self, encoded: str, count: int, *, fails: bool) -> None:
@@ -198,6 +212,19 @@ class TableMachine(RuleBasedStateMachine):
 
         self.both(step, fails=fails)
 
+    @rule(encoded=st.sampled_from(CONVERSATIONS), limit=st.integers(1, 2), now=times, fails=fails)
+    def remove_rows(self, encoded: str, limit: int, now: int, *, fails: bool) -> None:
+        def step(tx: Transaction) -> object:
+            conversation = tx.conversations.get(encoded)
+            if conversation is None:
+                return None
+            query = RowQuery(conversation_key=conversation.key, limit=limit, now=now)
+            found = tx.rows.select(query)
+            tx.rows.remove(found)
+            return [tx.rows.by_message(row.conversation_key, row.message_id, now) for row in found]
+
+        self.both(step, fails=fails)
+
     @rule(encoded=st.sampled_from(CONVERSATIONS), fails=fails)
     def delete_rows(self, encoded: str, *, fails: bool) -> None:
         def step(tx: Transaction) -> object:
@@ -228,6 +255,30 @@ class TableMachine(RuleBasedStateMachine):
             )
             tx.summaries.put(summary)
             return tx.summaries.get(key, summary.session_key)
+
+        self.both(step, fails=fails)
+
+    @rule(drawn=st.lists(documents(), min_size=1, max_size=4), fails=fails)
+    def put_documents(self, drawn: Sequence[DocumentRecord], *, fails: bool) -> None:
+        def step(tx: Transaction) -> None:
+            for each in drawn:
+                tx.documents.put(each)
+
+        self.both(step, fails=fails)
+
+    @rule(drawn=documents(), fails=fails)
+    def delete_document(self, drawn: DocumentRecord, *, fails: bool) -> None:
+        self.both(lambda tx: tx.documents.delete(drawn.home, drawn.kind, drawn.name), fails=fails)
+
+    @rule(
+        encoded=st.sampled_from(CONVERSATIONS),
+        session=st.none() | st.integers(0, 2),
+        now=times,
+        fails=fails,
+    )
+    def delete_documents(self, encoded: str, session: int | None, now: int, *, fails: bool) -> None:
+        def step(tx: Transaction) -> object:
+            return sorted(tx.documents.delete_of(encoded, session, now).items())
 
         self.both(step, fails=fails)
 

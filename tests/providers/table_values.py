@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from hypothesis import strategies as st
 
-from vitehub_chat.state.records import EntryRecord, RowRecord, SessionRecord
+from vitehub_chat.state.records import (
+    DocumentKind,
+    DocumentRecord,
+    EntryRecord,
+    RowRecord,
+    SessionRecord,
+)
 
 START = 1_767_225_600_000_000
 """The time at which `FakeClock` stands, so that nothing is cleaned up by itself."""
@@ -19,6 +27,9 @@ MESSAGES = ("m1", "m2", "m3", "m4")
 STATES = ("waiting", "waiting", "running", "recorded", "ended", "ended", "lost")
 TENANTS = (None, "acme")
 OWNERS = (None, "ann", "bob")
+
+KINDS: tuple[DocumentKind, ...] = ("plan", "value", "hidden", "superseded")
+NAMES = ("n1", "N1", "n 1", "n'1🙂")
 
 SHOWN = (None, True, False)
 
@@ -93,4 +104,29 @@ def session_record(
         first_message_id=None,
         started_at=START,
         last_message_at=at,
+    )
+
+
+def documents() -> st.SearchStrategy[DocumentRecord]:
+    """Draw documents of few names; what is asked for in order has a number of its own."""
+    return st.builds(
+        _document,
+        home=st.sampled_from(CONVERSATIONS),
+        kind=st.sampled_from(KINDS),
+        name=st.sampled_from(NAMES),
+        session_key=st.integers(0, 2),
+        number=st.integers(0, 2),
+        body=st.sampled_from(["{}", "\0", "é🙂"]),
+        expires_at=maybe_times,
+    )
+
+
+def _document(name: str, kind: DocumentKind, number: int, **fields: Any) -> DocumentRecord:
+    index = NAMES.index(name)
+    return DocumentRecord(
+        name=name,
+        kind=kind,
+        number=number if kind == "plan" else index,
+        created_at=START + index,
+        **fields,
     )

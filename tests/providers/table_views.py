@@ -10,9 +10,12 @@ import attrs
 from tests.providers.table_values import (
     CLAIMS,
     CONVERSATIONS,
+    KINDS,
     LANES,
     LOCKS,
     MESSAGES,
+    NAMES,
+    OWNERS,
     SESSIONS,
     SHOWN,
     START,
@@ -20,7 +23,7 @@ from tests.providers.table_values import (
     TICKETS,
 )
 from vitehub_chat.state.records import EntryRecord, SessionRecord
-from vitehub_chat.state.tables import RowQuery, SessionQuery, Transaction
+from vitehub_chat.state.tables import DocumentQuery, RowQuery, SessionQuery, Transaction
 
 MOST_PAGES = 30
 
@@ -33,15 +36,22 @@ def everything(tx: Transaction) -> object:
         [tx.entries.by_claim(claim) for claim in CLAIMS],
         [tx.entries.of_run(ticket) for ticket in TICKETS],
         [tx.entries.first_waiting(key) for key in LOCKS],
+        [tx.entries.last_waiting(key) for key in LOCKS],
+        [tx.entries.stalled(START + late, 0, 99) for late in range(1, 5)],
         [tx.entries.waiting_in_lane(key, lane) for key in LOCKS for lane in LANES],
         [tx.entries.count_waiting(key, START + late) for key in LOCKS for late in range(1, 5)],
         [tx.entries.open_in(encoded) for encoded in CONVERSATIONS],
+        [tx.entries.open_of_session(key) for key in (1, 2)],
+        tx.entries.with_payload(0, 99),
+        [tx.rows.by_author(owner, 0, 99) for owner in OWNERS if owner is not None],
         [walk(tx, SessionQuery(tenant=tenant, limit=2)) for tenant in TENANTS],
         [
             tx.sessions.list(SessionQuery(tenant=tenant, updated_since=START + 2, limit=9))
             for tenant in TENANTS
         ],
         [everything_in(tx, encoded) for encoded in CONVERSATIONS],
+        [documents_in(tx, encoded, START + late) for encoded in CONVERSATIONS for late in (0, 2)],
+        tx.documents.put_aside(("", "", ""), 99),
     )
 
 
@@ -66,22 +76,45 @@ def everything_in(tx: Transaction, encoded: str) -> object:
     )
 
 
+def documents_in(tx: Transaction, encoded: str, now: int) -> object:
+    some = DocumentQuery(home=encoded, kind="hidden", above=0, below=3, limit=2, now=now)
+    return (
+        [tx.documents.get(encoded, kind, name, now) for kind in KINDS for name in NAMES],
+        [tx.documents.newest(encoded, kind, key, now) for kind in KINDS for key in range(3)],
+        tx.documents.numbered(some),
+        tx.documents.numbered(attrs.evolve(some, above=-1, order="descending")),
+    )
+
+
 def delete_bit_by_bit(tx: Transaction) -> object:
     """Delete everything in small portions, and tell after each what is left."""
-    tx.entries.release_claims(CLAIMS[:2])
+    tx.entries.release_claims(1, TICKETS[:3])
     released = [tx.entries.by_claim(claim) for claim in CLAIMS]
     purged = [tx.entries.purge(START + late, 1000) for late in range(1, 5)]
     return (
         released,
         purged,
         [delete_from(tx, encoded, session) for encoded in CONVERSATIONS for session in (1, None)],
+        [
+            sorted(tx.documents.delete_of(encoded, session, START + 2).items())
+            for encoded in CONVERSATIONS
+            for session in (1, None)
+        ],
         everything(tx),
     )
 
 
+def delete_entries_of(tx: Transaction, encoded: str, session_key: int | None) -> int:
+    conversation = tx.conversations.get(encoded)
+    if session_key is None:
+        key = 0 if conversation is None else conversation.key
+        return tx.entries.delete_conversation(encoded, key)
+    return tx.entries.delete_session(encoded, session_key, (LANES[0], LANES[0]))
+
+
 def delete_from(tx: Transaction, encoded: str, session_key: int | None) -> object:
     conversation = tx.conversations.get(encoded)
-    entries = tx.entries.delete_conversation(encoded, session_key)
+    entries = delete_entries_of(tx, encoded, session_key)
     if conversation is None:
         return entries
     rows = tx.rows.delete(conversation.key, session_key)

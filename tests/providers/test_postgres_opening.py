@@ -9,7 +9,15 @@ from typing import Any
 import psycopg
 import pytest
 
-from tests.providers.postgres_server import ENCODED, PASSWORD, Place, free_port
+from tests.providers.postgres_server import (
+    ENCODED,
+    PASSWORD,
+    CountingDriver,
+    Place,
+    PostgresServer,
+    free_port,
+    until,
+)
 from tests.providers.sqlite_helpers import append, start, stored
 from vitehub_chat.errors import (
     ConfigError,
@@ -18,9 +26,10 @@ from vitehub_chat.errors import (
     StateError,
     StateUnavailableError,
 )
-from vitehub_chat.model.clock import SystemClock, to_epoch_us
-from vitehub_chat.state.providers.postgres.state import PostgresAgentState
-from vitehub_chat.state.providers.postgres.times import ServerClock
+from vitehub_chat.model.clock import SystemClock
+from vitehub_chat.state.providers.postgres.pools import MOST
+from vitehub_chat.state.sql.server_clock import MEASURED_EVERY_SECONDS, ServerClock
+from vitehub_chat.state.sql.texts import load_texts
 from vitehub_chat.testing.clock import FakeClock
 
 pytestmark = pytest.mark.service
@@ -55,27 +64,15 @@ class Late(SystemClock):
         return super().now() - timedelta(hours=5)
 
 
-async def test_a_store_keeps_its_secret_and_its_tokens(place: Place) -> None:
+async def test_a_store_keeps_its_secret(place: Place) -> None:
     seen = []
     for _ in range(2):
         async with place.open() as state:
-            secret = await state.run_read(lambda tx: tx.secret)
-            seen.append((secret, await state.run_write(lambda tx: tx.locks.next_token())))
+            seen.append(await state.run_read(lambda tx: tx.secret))
     async with Place(place.server).open() as other:
         other_secret = await other.run_read(lambda tx: tx.secret)
-    assert [token for _, token in seen] == [1, 2]
-    assert seen[0][0] == seen[1][0] != other_secret
+    assert seen[0] == seen[1] != other_secret
     assert len(other_secret) == 32
-
-
-async def test_a_token_that_was_taken_back_is_not_given_again(place: Place) -> None:
-    def failing(tx: Any) -> None:
-        raise ZeroDivisionError(tx.locks.next_token())
-
-    async with place.open() as state:
-        with pytest.raises(ZeroDivisionError, match="1"):
-            await state.run_write(failing)
-        assert await state.run_write(lambda tx: tx.locks.next_token()) == 2
 
 
 async def test_two_prefixes_are_two_stores_in_one_database(place: Place) -> None:
@@ -97,6 +94,7 @@ async def test_p20_ten_opens_each_of_four_processes_migrate_once(place: Place) -
         answers = [process.stdout.readline() for process in processes if process.stdout]
         assert answers == ["done\n"] * 4
         assert each.query("SELECT version FROM $schema") == [(1,)]
+        assert each.query("SELECT version FROM $requests_schema") == [(1,)]
         assert each.query("SELECT count(*) FROM $meta") == [(1,)]
     for process in processes:
         process.communicate()
@@ -209,10 +207,8 @@ async def test_closing_ends_every_connection(place: Place) -> None:
         await asyncio.gather(*(append(state, f"m{number}") for number in range(10)))
         await stored(state)
         [(count,)] = place.query(sql)
-        assert 1 <= count <= 6
-    left = [(1,)]
-    while left != [(0,)]:  # the server notices a little later
-        left = await asyncio.to_thread(place.query, sql)
+        assert 1 <= count <= MOST
+    await until(place, sql, 0)  # the server notices a little later
 
 
 async def test_p21_a_server_that_is_away_is_no_server_that_refuses(place: Place) -> None:
@@ -302,7 +298,7 @@ async def test_a_database_that_cannot_store_every_character_is_refused(place: Pl
 
 async def test_p25_the_clock_of_the_machine_is_moved_to_that_of_the_server(place: Place) -> None:
     late = Late()
-    state: PostgresAgentState = place.open(clock=late)
+    state = place.open(clock=late)
     assert state.clock.now() - SystemClock().now() < timedelta(hours=-4)
     async with state:
         for number in range(1, 6):
@@ -310,17 +306,18 @@ async def test_p25_the_clock_of_the_machine_is_moved_to_that_of_the_server(place
         assert abs(state.clock.now() - SystemClock().now()) < timedelta(minutes=1)
 
 
-def test_the_server_is_asked_for_its_time_every_five_minutes() -> None:
-    asked = []
+async def test_the_server_is_asked_for_its_time_every_five_minutes(
+    postgres: PostgresServer,
+) -> None:
     at = [1000.0]
-
-    def ask() -> int:
-        asked.append(at[0])
-        return 0
-
+    driver = CountingDriver(postgres)
+    texts = await asyncio.to_thread(load_texts, "postgres", "p_")
     clock = ServerClock(FakeClock(), elapsed=lambda: at[0])
-    for seconds in (0, 299, 1, 1):
+    await clock.measure(driver, texts)
+    asked = []
+    for seconds in (0, MEASURED_EVERY_SECONDS - 1, 1, 1, MEASURED_EVERY_SECONDS):
         at[0] += seconds
-        clock.measure(ask)
-    assert asked == [1000.0, 1300.0]
-    assert to_epoch_us(clock.now()) == 0
+        asked.append(await driver.count(clock.measure_if_due(driver, texts)))
+    await driver.aclose()
+    assert asked == [0, 0, 1, 0, 1]
+    assert abs(clock.now() - SystemClock().now()) < timedelta(minutes=1)

@@ -12,9 +12,9 @@ from vitehub_chat.model.clock import SystemClock
 from vitehub_chat.state.opening import open_agent_state
 from vitehub_chat.state.providers import postgres
 from vitehub_chat.state.providers.postgres import open_postgres
-from vitehub_chat.state.providers.postgres.state import PostgresAgentState
 from vitehub_chat.state.providers.postgres.target import parse_target
-from vitehub_chat.state.providers.postgres.times import ServerClock
+from vitehub_chat.state.sql.agent_state import SqlAgentState
+from vitehub_chat.state.sql.server_clock import ServerClock
 from vitehub_chat.testing.clock import FakeClock
 
 SECRET = "hunter2"  # noqa: S105  no real one
@@ -30,7 +30,8 @@ def given(url: str) -> dict[str, Any]:
 @pytest.mark.parametrize("scheme", ["postgresql", "postgres", "POSTGRESQL", "Postgres"])
 def test_both_schemes_are_one_in_any_letter_case(scheme: str) -> None:
     state: object = open_agent_state(f"{scheme}://ann@db/chat")
-    assert isinstance(state, PostgresAgentState)
+    assert isinstance(state, SqlAgentState)
+    assert state._driver.capabilities.dialect == "postgres"
     assert given(f"{scheme}://ann@db/chat") == {"user": "ann", "host": "db", "dbname": "chat"}
 
 

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-import threading
-from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
 
-import psycopg
 import pytest
 
 from tests.providers.postgres_server import (
+    CountingDriver,
     Place,
+    PostgresServer,
     conversations,
     holding,
+    until,
     writing,
 )
 from tests.providers.sqlite_helpers import KEY, SESSION, append, row, start, stored
@@ -22,55 +21,38 @@ from vitehub_chat.errors import StateError
 from vitehub_chat.model.keys import ConversationKey
 from vitehub_chat.model.parts import part_to_json
 from vitehub_chat.model.rows import Row
-from vitehub_chat.state.jobs import Job
-from vitehub_chat.state.providers.postgres.link import READING, UPKEEP, WRITING, Link
-from vitehub_chat.state.providers.postgres.state import PostgresAgentState
+from vitehub_chat.state.providers.postgres.pools import MOST
+from vitehub_chat.state.sql.agent_state import SqlAgentState
 from vitehub_chat.state.tables import Transaction
 from vitehub_chat.state.values import SessionRequest, WindowRequest
 
 pytestmark = pytest.mark.service
 
+LOCKED = "LOCK TABLE $scopes IN EXCLUSIVE MODE"
+WAITING = "SELECT count(*) FROM pg_locks WHERE NOT granted AND relation = '$scopes'::regclass"
+BLOCKED = "SELECT count(*) FROM pg_locks WHERE NOT granted AND transactionid IS NOT NULL"
+COUNT = "SELECT count(*) FROM $conversations"
+
 LEFT_OPEN = """
-import asyncio, sys, threading
+import asyncio, sys
 from vitehub_chat.state.providers.postgres import open_postgres
 
 async def main():
     state = await open_postgres(sys.argv[1], table_prefix=sys.argv[2]).__aenter__()
-    await state.run_write(lambda tx: tx.conversations.ensure("written"))
+    write = state.run_write(lambda tx: tx.conversations.ensure("written"))
     if sys.argv[3] == "busy":
-        entered = threading.Event()
-        def never_ends(tx):
-            entered.set()
-            threading.Event().wait()
-        asyncio.ensure_future(state.run_write(never_ends))
-        await asyncio.to_thread(entered.wait)
-    print("acknowledged", flush=True)
+        asyncio.ensure_future(write)
+        while not (await state._driver.execute(sys.argv[4], {}))[0][0]:
+            await asyncio.sleep(0)
+    else:
+        await write
+    print("done", flush=True)
 
 asyncio.run(main())
 """
 
 
-class Pause:
-    """A step that holds a worker until it is let go."""
-
-    def __init__(self) -> None:
-        self._entered = threading.Event()
-        self._go_on = threading.Event()
-
-    def __call__(self, _tx: Transaction) -> None:
-        self._entered.set()
-        self._go_on.wait()
-
-    async def enter(self, run: Callable[[Any], Awaitable[None]]) -> asyncio.Future[None]:
-        task = asyncio.ensure_future(run(self))
-        await asyncio.to_thread(self._entered.wait)
-        return task
-
-    def let_go(self) -> None:
-        self._go_on.set()
-
-
-async def append_text(state: PostgresAgentState, message_id: str, text: str) -> list[int]:
+async def append_text(state: SqlAgentState, message_id: str, text: str) -> list[int]:
     rows = await state.transcripts.append(SESSION, rows=[row(message_id, text)])
     return [each.seq for each in rows]
 
@@ -91,36 +73,68 @@ async def test_an_error_of_a_step_leaves_nothing(place: Place) -> None:
     assert conversations(place) == ["b"]
 
 
-async def test_a_step_that_reads_cannot_write(place: Place) -> None:
+async def test_an_error_of_a_statement_takes_the_others_back(place: Place) -> None:
     async with place.open() as state:
-        with pytest.raises(StateError) as raised:
-            await state.run_read(writing("a"))
-        assert raised.value.code == "read_only"
-        assert await state.run_read(lambda tx: tx.conversations.get("a")) is None
+        insert = (
+            f"INSERT INTO {place.prefix}conversations (key, encoded, encoded_hash, last_seq,"  # noqa: S608
+            " generation) VALUES (:key, :encoded, :encoded_hash, 0, 0)"
+        )
+        with pytest.raises(StateError):
+            await state._driver.batch(
+                [(insert, {"key": 1, "encoded": "a"}), ("UPDATE no_table SET x = 1", {})]
+            )
+        assert conversations(place) == []
+        await state._driver.batch([(insert, {"key": 1, "encoded": "a"})])
+    assert conversations(place) == ["a"]
+
+
+async def test_no_statements_are_no_request(place: Place) -> None:
+    async with place.open() as state:
+        assert await state._driver.batch([]) == []
 
 
 async def test_cancelling_who_waits_neither_stops_nor_halves_a_write(place: Place) -> None:
     async with place.open() as state:
-        with holding(place, "LOCK TABLE $meta IN ACCESS EXCLUSIVE MODE"):
+        with holding(place, LOCKED):
             waiting = asyncio.ensure_future(append(state, "m1", "m2"))
-            await asyncio.sleep(0)
+            await until(place, WAITING, 1)
             waiting.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await waiting
     assert place.query("SELECT message_id FROM $rows ORDER BY id") == [("m1",), ("m2",)]
 
 
-async def test_a_loop_that_was_closed_does_not_stop_the_others(place: Place) -> None:
+async def test_a_connection_whose_caller_was_cancelled_serves_others(place: Place) -> None:
     async with place.open() as state:
+        with holding(place, "LOCK TABLE $scopes IN ACCESS EXCLUSIVE MODE"):
+            reads = [asyncio.ensure_future(stored(state)) for _ in range(MOST)]
+            await until(place, WAITING, MOST)
+            for read in reads:
+                read.cancel()
+            await asyncio.wait(reads)
+        assert await asyncio.gather(*(stored(state) for _ in range(2 * MOST))) == [[]] * 2 * MOST
+        [pool] = state._driver._own_pools().values()  # type: ignore[attr-defined]
+        assert (len(pool._idle), len(pool._busy)) == (MOST, 0)
+
+
+async def test_a_loop_that_was_closed_does_not_stop_the_others(place: Place) -> None:
+    name = place.prefix.strip("_")
+    sql = f"SELECT count(*) FROM pg_stat_activity WHERE application_name = '{name}'"  # noqa: S608
+    async with place.open(url=f"{place.server.url}?application_name={name}") as state:
         gone = asyncio.new_event_loop()
-        pauses = [Pause(), Pause()]
-        held = [await pause.enter(state.run_write) for pause in pauses]
-        state._engine().writers.submit(Job(writing("left behind"), gone, gone.create_future()))
-        gone.close()
-        for pause in pauses:
-            pause.let_go()
-        await asyncio.gather(*held)
+
+        def leave() -> None:
+            with holding(place, LOCKED):
+                task = gone.create_task(state.run_write(writing("left behind")))
+                gone.run_until_complete(until(place, WAITING, 1))
+                task.cancel()
+                gone.run_until_complete(asyncio.wait([task]))
+                gone.close()
+
+        await asyncio.to_thread(leave)
         await state.run_write(writing("next"))
+        await until(place, sql, 2)
+    await until(place, sql, 0)
     assert conversations(place) == ["left behind", "next"]
 
 
@@ -144,6 +158,16 @@ async def test_threads_with_loops_of_their_own_share_a_state(place: Place) -> No
     assert sorted(numbers) == list(range(1, 81))
 
 
+async def test_a_loop_that_ends_closes_its_connections(place: Place) -> None:
+    name = place.prefix.strip("_")
+    state = place.open(url=f"{place.server.url}?application_name={name}")
+    sql = f"SELECT count(*) FROM pg_stat_activity WHERE application_name = '{name}'"  # noqa: S608
+    async with state:
+        await until(place, sql, 1)
+        await asyncio.to_thread(lambda: asyncio.run(append(state, "m1")))
+        await until(place, sql, 1)
+
+
 async def test_two_states_of_one_store_take_turns(place: Place) -> None:
     async with place.open() as one, place.open() as two:
         calls = [append(state, f"{id(state)}-{n}") for n in range(20) for state in (one, two)]
@@ -162,31 +186,18 @@ async def test_a_reader_sees_what_was_acknowledged(place: Place) -> None:
             assert [each.seq for each in window.shown] == [number]
 
 
-async def test_a_step_that_reads_sees_one_moment(place: Place) -> None:
+async def test_a_batch_that_reads_sees_one_moment_and_keeps_nobody_waiting(place: Place) -> None:
+    count = COUNT.replace("$", place.prefix)
+    waits = f"SELECT 1 FROM {place.prefix}meta FOR UPDATE"  # noqa: S608
     async with place.open() as state:
-        await state.run_write(writing("before"))
-        entered, go_on = threading.Event(), threading.Event()
-
-        def reading(tx: Transaction) -> tuple[object, object]:
-            first = tx.conversations.get("during")
-            entered.set()
-            go_on.wait()
-            return first, tx.conversations.get("during")
-
-        task = asyncio.ensure_future(state.run_read(reading))
-        await asyncio.to_thread(entered.wait)
-        await state.run_write(writing("during"))
-        go_on.set()
-        assert await task == (None, None)
-
-
-async def test_writers_do_not_wait_for_readers(place: Place) -> None:
-    async with place.open() as state:
-        pause = Pause()
-        held = await pause.enter(state.run_read)
-        assert await append(state, "m1") == [1]
-        pause.let_go()
-        await held
+        with holding(place, "SELECT 1 FROM $meta FOR UPDATE"):
+            reading = asyncio.ensure_future(
+                state._driver.batch([(count, {}), (waits, {}), (count, {})])
+            )
+            await until(place, BLOCKED, 1)
+            await state.run_write(writing("during"))
+        assert await reading == [[[0]], [[1]], [[0]]]
+        assert await state._driver.execute(count, {}) == [[1]]
 
 
 async def test_p24_a_large_write_beside_small_ones(place: Place) -> None:
@@ -213,7 +224,7 @@ async def test_every_text_comes_back_as_it_was(place: Place, text: str) -> None:
 
 async def test_p23_ids_of_512_characters_of_any_kind_are_told_apart(place: Place) -> None:
     names = [character * 511 + last for character in ("🙂", "é", "%") for last in "ab"]
-    names += ["'; --", "a:b", "a/b", "_"]
+    names += ["'; --", "a:b", "a/b", "_", ":name", "$1"]
     async with place.open() as state:
         for name in names:
             key = ConversationKey(name, name, name, name)
@@ -233,28 +244,40 @@ async def test_a_step_that_raises_stop_iteration_is_an_error_and_no_hang(place: 
             await state.run_write(lambda _tx: next(iter(())))
 
 
-async def test_a_transaction_leaves_nothing_on_its_connection(place: Place) -> None:
-    async with place.open(durability="normal") as state:
-        link = Link(state._connector)
-        seen = []
-        for begins in (WRITING, READING, UPKEEP):
-            inside = link.transact(begins, lambda tx: settings_of(tx.statements._cursor))
-            assert link._open is not None
-            seen.append((inside, settings_of(link._open.cursor)))
-        link.close()
-    assert seen == [(("off", "off", "5s", 0), ("on", "on", "0", 0))] * 3
-
-
-def settings_of(cursor: psycopg.Cursor[tuple[Any, ...]]) -> tuple[Any, ...] | None:
-    names = ("enable_seqscan", "synchronous_commit", "lock_timeout")
+async def test_a_transaction_leaves_nothing_on_its_connection(
+    place: Place, postgres: PostgresServer
+) -> None:
+    names = ("transaction_isolation", "synchronous_commit", "lock_timeout")
     shown = ", ".join(f"current_setting('{name}')" for name in names)
-    count = "(SELECT count(*) FROM pg_prepared_statements)"
-    return cursor.execute(f"SELECT {shown}, {count}".encode()).fetchone()
+    ask = f"SELECT {shown}, (SELECT count(*) FROM pg_prepared_statements)"  # noqa: S608
+    driver = CountingDriver(postgres, durability="normal")
+    async with place.open_over(driver):
+        change = f"UPDATE {place.prefix}counters SET value = value"  # noqa: S608
+        inside = [await driver.execute(ask, {}), (await driver.batch([(change, {}), (ask, {})]))[1]]
+        [pool] = driver._own_pools().values()
+        [connection] = pool._idle
+        connection.pgconn.exit_pipeline_mode()
+        connection.pgconn.nonblocking = 0
+        result = connection.pgconn.exec_(ask.encode())
+        outside = [result.get_value(0, column) for column in range(4)]
+        connection.pgconn.finish()
+    assert inside == [
+        [["repeatable read", "off", "5s", 0]],
+        [["read committed", "off", "5s", 0]],
+    ]
+    assert outside == [b"read committed", b"on", b"0", b"0"]
 
 
 @pytest.mark.parametrize("how", ["idle", "busy"])
 def test_a_state_that_is_left_open_does_not_hang_the_exit(place: Place, how: str) -> None:
-    process = start(LEFT_OPEN, place.server.url, place.prefix, how)
-    answer, _ = process.communicate(timeout=60)
-    assert (answer, process.returncode) == ("acknowledged\n", 0)
-    assert conversations(place) == ["written"]
+    async def prepare() -> None:
+        async with place.open():
+            pass
+
+    asyncio.run(prepare())
+    lock = LOCKED if how == "busy" else "SELECT 1"
+    with holding(place, lock):
+        waiting = WAITING.replace("$", place.prefix)
+        process = start(LEFT_OPEN, place.server.url, place.prefix, how, waiting)
+        answer, _ = process.communicate(timeout=60)
+    assert (answer, process.returncode) == ("done\n", 0)

@@ -16,6 +16,7 @@ from vitehub_chat.errors import (
     ConfigError,
     SchemaVersionError,
     StateConflictError,
+    StateError,
     StateUnavailableError,
 )
 from vitehub_chat.model.policies import SessionPolicy
@@ -24,9 +25,26 @@ from vitehub_chat.state.options import StateOptions
 from vitehub_chat.state.sql import Capabilities, SqlAgentState
 from vitehub_chat.state.sql.driver import Statement
 from vitehub_chat.state.sql.retrying import Retrying
+from vitehub_chat.state.values import SessionRequest
 from vitehub_chat.testing.checks.lines import new_line
-from vitehub_chat.testing.checks.material import append, ids_of, new_key, numbers_of, stored
+from vitehub_chat.testing.checks.material import append, ids_of, new_key, numbers_of, row, stored
 from vitehub_chat.testing.clock import FakeClock
+
+
+async def test_what_is_too_large_for_the_database_is_refused_before_it_is_sent() -> None:
+    driver = SeamDriver(":memory:")
+    driver.capabilities = Capabilities(max_value_bytes=1000)
+    async with seam_state(driver, FakeClock()) as state:
+        key = new_key()
+        await append(state, key, "m1")
+        sent = len(driver.requests)
+        rows = [row("m2"), row("m3", "é" * 500)]
+        with pytest.raises(StateError, match=r"'body' has 10\d\d bytes") as caught:
+            await state.transcripts.append(SessionRequest(conversation=key), rows=rows)
+        assert (caught.value.code, len(driver.requests)) == ("too_large", sent)
+        await append(state, key, "m4")
+
+        assert ids_of(await stored(state, key)) == ["m1", "m4"]
 
 
 def is_read(statements: Sequence[Statement]) -> bool:

@@ -171,12 +171,17 @@ def test_no_statement_of_a_call_looks_at_a_whole_table() -> None:
     loads = {name: text for name, text in texts.statements.items() if is_run(name, text)}
     for name, text in {**texts.by_encoded, **loads}.items():
         whole = text.replace(":message_ids", ":a, :b")
-        if whole.startswith("SELECT") and not name.endswith(FRAGMENTS):
+        if whole.startswith("SELECT") and not name.endswith(FRAGMENTS) and is_of_a_call(name):
             assert (name, scans_of(connection, whole)) == (name, [])
     connection.close()
 
 
-FRAGMENTS = ("select_row", "select_entry", "select_session")
+def is_of_a_call(name: str) -> bool:
+    """Tell whether a statement is one of a call, not of whoever looks after the store."""
+    return not name.startswith("admin.")
+
+
+FRAGMENTS = ("select_document", "select_row", "select_entry", "select_session")
 
 
 def is_run(name: str, text: str) -> bool:
@@ -187,7 +192,12 @@ def is_run(name: str, text: str) -> bool:
 def scans_of(connection: sqlite3.Connection, text: str) -> list[str]:
     values = dict.fromkeys(re.findall(r":(\w+)", text))
     plan = [row[3] for row in connection.execute(f"EXPLAIN QUERY PLAN {text}", values)]
-    return [step for step in plan if step.startswith("SCAN ") and step.split()[1] in TABLES]
+    scans = [step for step in plan if step.startswith("SCAN ") and step.split()[1] in TABLES]
+    return [step for step in scans if not step.endswith(OF_WHAT_IS_OPEN)]
+
+
+OF_WHAT_IS_OPEN = ("p_entries_waiting", "p_entries_run")
+"""Indexes of what waits and runs now, which is little."""
 
 
 TABLES = tuple(

@@ -13,7 +13,14 @@ from vitehub_chat.model.policies import SessionPolicy
 from vitehub_chat.state.sql import SqlAgentState
 from vitehub_chat.state.values import PageRequest, SessionRequest, WindowRequest
 from vitehub_chat.testing.checks.lines import Line, new_line, under
-from vitehub_chat.testing.checks.material import append, new_key, row, stored, stored_ids
+from vitehub_chat.testing.checks.material import (
+    append,
+    new_key,
+    numbers_of,
+    row,
+    stored,
+    stored_ids,
+)
 from vitehub_chat.testing.clock import FakeClock
 
 IDLE = SessionPolicy(strategy="idle-timeout", idle_timeout=timedelta(minutes=30))
@@ -143,6 +150,21 @@ async def test_every_read_takes_one_request(state: SqlAgentState, driver: SeamDr
     }
     taken = {name: await requests_of(driver, call) for name, call in reads.items()}
     assert taken == dict.fromkeys(reads, 1)
+
+
+async def test_rows_that_are_hidden_while_they_are_recorded_make_room_for_others(
+    state: SqlAgentState, driver: SeamDriver, clock: FakeClock
+) -> None:
+    line = new_line(state)
+    await append(state, line.key, *(f"m{n}" for n in range(1, 9)))
+    grant = await line.start("a")
+    async with seam_state(driver, clock) as other:
+        recorded = await line.seen_by(other).record(
+            grant,
+            given=[row(each, is_shown=False) for each in ("m7", "m8")],
+            window=WindowRequest(limit=3),
+        )
+    assert numbers_of(recorded.window.shown) == [4, 5, 6]
 
 
 async def test_a_read_writes_nothing(state: SqlAgentState, driver: SeamDriver) -> None:

@@ -83,13 +83,13 @@ def failing(encoded: str) -> Callable[[Transaction], int]:
 
 
 async def together(state: SqliteAgentState, *steps: Callable[[Transaction], Any]) -> list[Any]:
-    """Run steps that wait at the same time."""
+    """Run steps that wait at the same time, and go along with the one that they wait for."""
     pause = Pause()
     held = await pause.enter(state.run_write)
     tasks = [asyncio.ensure_future(state.run_write(step)) for step in steps]
     await asyncio.sleep(0)
     pause.let_go()
-    await held
+    await asyncio.wait((held, *tasks))
     return await asyncio.gather(*tasks, return_exceptions=True)
 
 
@@ -105,8 +105,19 @@ async def test_what_waits_together_is_committed_together(tmp_path: Path) -> None
         answers = await together(state, *(writing(f"c{number}") for number in range(100)))
         connection_of(state).set_trace_callback(None)
     assert answers == list(range(2, 102))
-    assert statements.count("COMMIT") == 3
+    assert statements.count("COMMIT") == 2
     assert statements.count("SAVEPOINT job") == 100
+
+
+async def test_what_comes_while_others_are_written_is_committed_with_them(tmp_path: Path) -> None:
+    async with open_sqlite(f"file:{tmp_path}/x.db") as state:
+        await state.run_write(writing("first"))
+        statements: list[str] = []
+        connection_of(state).set_trace_callback(statements.append)
+        answers = await together(state, writing("a"), failing("b"), writing("c"))
+        connection_of(state).set_trace_callback(None)
+    assert [type(each) for each in answers] == [int, ZeroDivisionError, int]
+    assert statements.count("COMMIT") == 1
 
 
 async def test_a_write_alone_needs_no_savepoint(tmp_path: Path) -> None:
@@ -208,6 +219,21 @@ async def test_a_write_waits_for_another_process_as_long_as_it_was_told(tmp_path
             assert await stored(state) == []
             other.execute("ROLLBACK")
             assert await task == [1]
+
+
+async def test_a_file_that_others_were_writing_to_is_looked_at_often_and_given_up_in_time(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "x.db"
+    async with open_sqlite(f"file:{path}", busy_timeout_ms=50) as state:
+        with closing(sqlite3.connect(path, isolation_level=None)) as other:
+            other.execute("BEGIN IMMEDIATE")
+            for message_id in ("m1", "m2"):  # the second one knows that somebody is there
+                with pytest.raises(StateUnavailableError):
+                    await append(state, message_id)
+            other.execute("ROLLBACK")
+        assert await append(state, "m1") == [1]
+        assert connection_of(state).execute("PRAGMA busy_timeout").fetchone() == (50,)
 
 
 async def test_no_error_tells_what_was_to_be_written(tmp_path: Path) -> None:

@@ -9,16 +9,20 @@ under that token and its lease is not over.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Protocol, Self
 
-import attrs
-
 from vitehub_chat.model.clock import Clock
 from vitehub_chat.model.keys import ConversationKey
+from vitehub_chat.model.plans import TurnPlan
 from vitehub_chat.model.policies import ConcurrencyPolicy
-from vitehub_chat.model.rows import HistoryPage, Row, SessionInfo, SessionPage, Summary
+from vitehub_chat.model.rows import Row, SessionInfo, SessionPage
+from vitehub_chat.state.context import NO_CONTEXT, Fence, StateContext
+from vitehub_chat.state.contract_admin import Admin
+from vitehub_chat.state.contract_documents import KeyValue, PlanStore, SummaryStore
+from vitehub_chat.state.contract_transcripts import TranscriptStore
+from vitehub_chat.state.row_requests import PruneRequest
 from vitehub_chat.state.values import (
     Admission,
     Finished,
@@ -26,45 +30,26 @@ from vitehub_chat.state.values import (
     NewEntry,
     NewRow,
     Outcome,
-    PageRequest,
     Recorded,
-    RowBatch,
     SessionRef,
     SessionRequest,
     TurnEnd,
     WindowRequest,
-    WindowRows,
     Withdrawal,
 )
 
-
-@attrs.frozen
-class Fence:
-    """Proof of a held lock: writes are refused once it is held under another token."""
-
-    lock_key: str
-    token: int
-
-
-@attrs.frozen(kw_only=True)
-class StateContext:
-    """What accompanies every call.
-
-    Attributes:
-        now: The time of the call; None uses the clock of the provider.
-        deadline: When the answer is of no use any more, or None.
-        fence: The lock that the write depends on, or None.
-        trace: Fields for telemetry.
-    """
-
-    now: datetime | None = None
-    deadline: datetime | None = None
-    fence: Fence | None = None
-    trace: Mapping[str, str] = attrs.field(factory=dict)
-
-
-NO_CONTEXT = StateContext()
-"""No deadline, no fence, the provider's clock."""
+__all__ = [
+    "NO_CONTEXT",
+    "AgentState",
+    "Fence",
+    "KeyValue",
+    "PlanStore",
+    "SessionStore",
+    "StateContext",
+    "SummaryStore",
+    "TranscriptStore",
+    "TurnStore",
+]
 
 
 class TurnStore(Protocol):
@@ -82,6 +67,8 @@ class TurnStore(Protocol):
     ) -> Admission:
         """Accept a message, refuse it, or recognise it as a repeat.
 
+        With `debounce` a message waits although its lock is free, until its line has settled.
+
         Looks up the claim; a repeat changes nothing, unless its turn died unrecorded or its holder
         is gone, which hands the claim to this entry. A lock that is free, or whose lease is over,
         is taken; when others wait before this one, the head of the queue is granted instead. Else
@@ -91,7 +78,34 @@ class TurnStore(Protocol):
     async def take(
         self, lock_key: str, /, *, owner: str, lease: timedelta, ctx: StateContext = NO_CONTEXT
     ) -> Grant | None:
-        """Take a free lock for whoever waits longest; None if it is held or nobody waits."""
+        """Take a free lock for whoever waits longest.
+
+        None if it is held, nobody waits, or those who wait are still settling.
+        """
+
+    async def quarantine(
+        self,
+        ticket_ids: Sequence[str],
+        /,
+        *,
+        owner: str,
+        lease: timedelta,
+        ctx: StateContext,
+    ) -> Grant | None:
+        """End entries of the run under `ctx.fence` that cannot be read; return what runs next.
+
+        They end as `dropped` (`unreadable`), without their claims. The others of the run wait
+        again at their places, and the lock passes on in the same step.
+        """
+
+    async def sweep(
+        self, agent: str | None, /, *, owner: str, lease: timedelta, ctx: StateContext = NO_CONTEXT
+    ) -> Sequence[Grant]:
+        """Take the free locks of an agent's lines for whoever waits longest, each in a step.
+
+        Those are the lines of dead holders, and those that settled while nobody waited. What runs
+        or settles is not touched. Also forgets some of what need not be kept any more.
+        """
 
     async def record(
         self,
@@ -122,16 +136,37 @@ class TurnStore(Protocol):
         end: TurnEnd,
         owner: str,
         lease: timedelta,
+        plan: TurnPlan | None = None,
+        prune: PruneRequest | None = None,
         ctx: StateContext,
     ) -> Finished:
-        """Write the answer, end every entry of the run, and pass the lock on.
+        """Write the answer and the plan, end every entry of the run, and pass the lock on.
+
+        With `prune` its conversation is pruned in the same transaction; what fails of that is told
+        in the answer, and fails nothing else.
 
         The lock goes only if nothing waits, else the next run is granted in the same step, so that
-        no interleaving with `admit` leaves an entry that nobody drains.
+        no interleaving with `admit` leaves an entry that nobody drains. It also goes while those
+        who wait are settling, and, where `owner` is empty, if nobody is known to wait for them:
+        then `take` or `sweep` goes on.
         """
 
+    async def running(
+        self,
+        key: ConversationKey,
+        /,
+        *,
+        session_id: str | None = None,
+        ctx: StateContext = NO_CONTEXT,
+    ) -> bool:
+        """Tell whether a turn of a session waits or runs; without `session_id`, any here."""
+
     async def outcome(self, ticket_id: str, /, *, ctx: StateContext = NO_CONTEXT) -> Outcome:
-        """Tell how far an accepted entry is; it is kept as long as a claim."""
+        """Tell how far an accepted entry is; it is kept as long as a claim.
+
+        Raises:
+            StateError: How it ended cannot be read (`corrupt`).
+        """
 
     async def renew(
         self, ticket_id: str, /, *, lease: timedelta, ctx: StateContext = NO_CONTEXT
@@ -148,65 +183,6 @@ class TurnStore(Protocol):
 
         No-op for one that is recorded, ended or unknown.
         """
-
-
-class TranscriptStore(Protocol):
-    """Stored messages, in the order of their numbers."""
-
-    async def append(
-        self,
-        session: SessionRequest,
-        /,
-        *,
-        rows: Sequence[NewRow],
-        ctx: StateContext = NO_CONTEXT,
-    ) -> Sequence[Row]:
-        """Store messages at the live edge and return them with their numbers.
-
-        A message whose id is stored already replaces that row and keeps its number and times. An
-        empty sequence does nothing.
-        """
-
-    async def get(
-        self,
-        key: ConversationKey,
-        /,
-        *,
-        message_ids: Sequence[str],
-        ctx: StateContext = NO_CONTEXT,
-    ) -> Sequence[Row]:
-        """Return the rows with these message ids, by number; unknown ids are left out."""
-
-    async def window(
-        self,
-        key: ConversationKey,
-        /,
-        *,
-        session: SessionRef | None,
-        window: WindowRequest,
-        ctx: StateContext = NO_CONTEXT,
-    ) -> WindowRows:
-        """Return the newest shown rows, ascending; reads no more than the window needs."""
-
-    async def page(
-        self, key: ConversationKey, /, *, request: PageRequest, ctx: StateContext = NO_CONTEXT
-    ) -> HistoryPage:
-        """Return one page of visible rows.
-
-        Raises:
-            CursorError: The cursor is not one of this conversation.
-            NotFoundError: The row that `around` names is unknown.
-        """
-
-    def export(
-        self,
-        key: ConversationKey,
-        /,
-        *,
-        session_id: str | None = None,
-        ctx: StateContext = NO_CONTEXT,
-    ) -> AsyncIterator[RowBatch]:
-        """Yield every visible row, ascending, in batches of bounded size."""
 
 
 class SessionStore(Protocol):
@@ -246,6 +222,21 @@ class SessionStore(Protocol):
             NotFoundError: There is none of that id in this conversation.
         """
 
+    async def rename(
+        self,
+        key: ConversationKey,
+        /,
+        *,
+        session_id: str | None,
+        title: str | None,
+        ctx: StateContext = NO_CONTEXT,
+    ) -> SessionInfo:
+        """Set the title of a session, None for none; its activity stays.
+
+        Raises:
+            NotFoundError: There is none of that id in this conversation.
+        """
+
     async def clear(
         self,
         key: ConversationKey,
@@ -263,31 +254,6 @@ class SessionStore(Protocol):
         Raises:
             ChatBusyError: A turn runs here (`turn_in_progress`); nothing was deleted.
         """
-
-
-class SummaryStore(Protocol):
-    """Summaries beside the history."""
-
-    async def save_manual(
-        self,
-        key: ConversationKey,
-        /,
-        *,
-        session_id: str | None,
-        text: str,
-        ctx: StateContext = NO_CONTEXT,
-    ) -> Summary:
-        """Save a manual summary; the last one counts."""
-
-    async def get_manual(
-        self,
-        key: ConversationKey,
-        /,
-        *,
-        session_id: str | None,
-        ctx: StateContext = NO_CONTEXT,
-    ) -> Summary | None:
-        """Return the last manual summary, or None."""
 
 
 class AgentState(Protocol):
@@ -320,6 +286,18 @@ class AgentState(Protocol):
     @property
     def summaries(self) -> SummaryStore:
         """Summaries."""
+
+    @property
+    def plans(self) -> PlanStore:
+        """What each turn gave to the model."""
+
+    @property
+    def values(self) -> KeyValue:
+        """Values of keys."""
+
+    @property
+    def admin(self) -> Admin:
+        """Looking after the store."""
 
     async def __aenter__(self) -> Self: ...
 

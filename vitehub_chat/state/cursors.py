@@ -7,6 +7,7 @@ import binascii
 import hashlib
 import hmac
 import struct
+from functools import lru_cache
 
 from vitehub_chat.errors import CursorError
 
@@ -40,9 +41,10 @@ def decode_cursor(secret: bytes, scope: str, cursor: str) -> tuple[int, int]:
     return position, generation
 
 
+@lru_cache(maxsize=64)  # every row of a page has the same
 def _digest(scope: str) -> bytes:
     return hashlib.sha256(scope.encode()).digest()[:8]
 
 
 def _tag(secret: bytes, packed: bytes) -> bytes:
-    return hmac.new(secret, packed, hashlib.sha256).digest()[:_TAG_SIZE]
+    return hmac.digest(secret, packed, "sha256")[:_TAG_SIZE]

@@ -5,6 +5,8 @@ from __future__ import annotations
 import attrs
 
 from vitehub_chat.model.keys import ConversationKey
+from vitehub_chat.state.records import DocumentKind
+from vitehub_chat.state.row_requests import TurnsRequest
 from vitehub_chat.state.steps.listing import ListRequest
 from vitehub_chat.state.values import PageRequest, SessionRequest, WindowRequest
 
@@ -31,6 +33,11 @@ class Needs:
         rows_above: The rows of the conversation above a number, `rows_limit` of them; or None.
         rows_limit: How many.
         sessions: A list of sessions.
+        documents: Documents of the conversation, by kind and name.
+        newest_documents: The kinds of which the newest documents of the sessions are looked at.
+        value: The home and the name of a value.
+        turns: An index of user messages.
+        has_open: Whether the turns that are under way in the conversation are looked at.
         clears: Whether everything of the conversation is to be deleted.
         has_summary: Whether the manual summary is looked at.
     """
@@ -49,5 +56,10 @@ class Needs:
     rows_above: int | None = None
     rows_limit: int = 0
     sessions: ListRequest | None = None
+    documents: tuple[tuple[DocumentKind, str], ...] = ()
+    newest_documents: tuple[DocumentKind, ...] = ()
+    value: tuple[str, str] | None = None
+    turns: TurnsRequest | None = None
+    has_open: bool = False
     clears: bool = False
     has_summary: bool = False

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 import attrs
 
-from vitehub_chat.model.rows import RowStatus
+from vitehub_chat.model.rows import Row, RowStatus
 
 EntryState = Literal["waiting", "running", "recorded", "ended", "lost"]
+DocumentKind = Literal["plan", "rolling", "checkpoints", "value", "hidden", "superseded"]
+"""What a document is: the plan of a turn, the rolling summary of a session, its checkpoints, a
+value of a key, or a row that was put aside by pruning or by truncating."""
 
 
 @attrs.frozen(kw_only=True)
@@ -39,6 +42,7 @@ class EntryRecord:
         run_ticket_id: The entry that its run answers.
         session_key: The session its run was recorded in, or None.
         end: How it ended, as JSON text.
+        settles_at: When its line may run if nothing follows it, or None: it need not settle.
     """
 
     ticket_id: str
@@ -60,6 +64,7 @@ class EntryRecord:
     run_ticket_id: str | None = None
     session_key: int | None = None
     end: str | None = None
+    settles_at: int | None = None
 
 
 @attrs.frozen(kw_only=True)
@@ -104,8 +109,27 @@ class SessionRecord:
     began_by_new: bool = False
 
 
+class Keepable:
+    """A record with a place for what was decoded of it, which is no part of its value.
+
+    Attributes:
+        decoded: That, or None until it is decoded. Records that nobody keeps lack the attribute.
+    """
+
+    __slots__ = ("decoded",)
+    decoded: Row | None
+
+
+_set_decoded: Any = vars(Keepable)["decoded"].__set__
+
+
+def keep_decoded(record: Keepable, row: Row | None) -> None:
+    """Keep what was decoded of a record; None makes the place for it."""
+    _set_decoded(record, row)
+
+
 @attrs.frozen(kw_only=True)
-class RowRecord:
+class RowRecord(Keepable):
     """A stored message.
 
     Attributes:
@@ -138,6 +162,15 @@ class RowRecord:
 
 
 @attrs.frozen(kw_only=True)
+class AuthoredRow:
+    """Where a message of a person is: the conversation, encoded, and a number in the store."""
+
+    id: int
+    conversation: str
+    message_id: str
+
+
+@attrs.frozen(kw_only=True)
 class SummaryRecord:
     """A manual summary; `session_key` 0 is that of the conversation."""
 
@@ -145,3 +178,28 @@ class SummaryRecord:
     session_key: int
     text: str
     created_at: int
+
+
+@attrs.frozen(kw_only=True)
+class DocumentRecord:
+    """A document: JSON text under a name, in the conversation or the scope that is its home.
+
+    Attributes:
+        home: The encoded key of the conversation it belongs to; for a value, of its scope.
+        kind: What it is; names are of one kind in one home.
+        name: The ticket of the turn for a plan, the session's number for a rolling summary and its
+            checkpoints, the key for a value, its own number for a row that was put aside.
+        session_key: The session it belongs to, 0 for none.
+        number: Its place among those of its kind and session.
+        body: The JSON text.
+        expires_at: When it is gone, or None.
+    """
+
+    home: str
+    kind: DocumentKind
+    name: str
+    session_key: int = 0
+    number: int = 0
+    body: str
+    created_at: int
+    expires_at: int | None = None

@@ -8,6 +8,9 @@ from typing import Self, TypeVar
 from vitehub_chat.model.clock import Clock
 from vitehub_chat.model.policies import Retention
 from vitehub_chat.state.needs import Needs
+from vitehub_chat.state.stores.admin import Administration, Keeper
+from vitehub_chat.state.stores.key_values import KeyValues
+from vitehub_chat.state.stores.plans import Plans
 from vitehub_chat.state.stores.sessions import Sessions
 from vitehub_chat.state.stores.store import Step
 from vitehub_chat.state.stores.summaries import Summaries
@@ -20,7 +23,13 @@ T = TypeVar("T")
 
 
 class SteppedAgentState(abc.ABC):
-    """An `AgentState` whose provider runs steps; see `vitehub_chat.state.tables`."""
+    """An `AgentState` whose provider runs steps; see `vitehub_chat.state.tables`.
+
+    Attributes:
+        keeper: What looks after the store; set by the provider.
+    """
+
+    keeper: Keeper
 
     def __init__(self, *, clock: Clock, features: frozenset[str], retention: Retention) -> None:
         self.clock = clock
@@ -30,6 +39,9 @@ class SteppedAgentState(abc.ABC):
         self.transcripts = Transcripts(self)
         self.sessions = Sessions(self)
         self.summaries = Summaries(self)
+        self.plans = Plans(self)
+        self.values = KeyValues(self)
+        self.admin = Administration(self)
 
     async def __aenter__(self) -> Self:
         await self._open()

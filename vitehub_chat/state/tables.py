@@ -7,19 +7,25 @@ step has no other effects, and takes times and ids as arguments.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Literal, Protocol
 
 import attrs
 
 from vitehub_chat.state.records import (
+    AuthoredRow,
     ConversationRecord,
+    DocumentKind,
+    DocumentRecord,
     EntryRecord,
     LockRecord,
     RowRecord,
     SessionRecord,
     SummaryRecord,
 )
+
+Lanes = tuple[str, str]
+"""The two lanes that may lead to a session: by its own id, and by its base."""
 
 
 class LockTable(Protocol):
@@ -59,6 +65,16 @@ class EntryTable(Protocol):
     def first_waiting(self, lock_key: str, /) -> EntryRecord | None:
         """Return the waiting entry that came first."""
 
+    def last_waiting(self, lock_key: str, /) -> EntryRecord | None:
+        """Return the waiting entry that came last."""
+
+    def stalled(self, now: int, above: int, limit: int, /) -> Sequence[EntryRecord]:
+        """Return open entries whose lock nobody holds any more or yet, by arrival.
+
+        Those with a position above `above`, at most `limit`. A hint, on which no write may rely:
+        what is done about an entry is decided in a step that looks at its lock.
+        """
+
     def waiting_in_lane(self, lock_key: str, lane: str, /) -> Sequence[EntryRecord]:
         """Return the waiting entries of one lane, by arrival."""
 
@@ -71,14 +87,37 @@ class EntryTable(Protocol):
     def open_in(self, conversation: str, /) -> Sequence[EntryRecord]:
         """Return the entries of a conversation that have not ended, by arrival."""
 
+    def open_of_session(self, session_key: int, /) -> Sequence[EntryRecord]:
+        """Return the entries recorded in a session that have not ended, by arrival.
+
+        They may have arrived in other conversations than the one that has its rows.
+        """
+
+    def with_payload(self, above: int, limit: int, /) -> Sequence[EntryRecord]:
+        """Return entries that still have their payload, by arrival.
+
+        Those with a position above `above`, at most `limit`. A hint like `stalled`.
+        """
+
     def purge(self, now: int, limit: int, /) -> int:
         """Delete at most `limit` ended or lost entries whose time to be kept is over."""
 
-    def delete_conversation(self, conversation: str, session_key: int | None, /) -> int:
-        """Delete the entries of a conversation with their claims, or those of one session."""
+    def delete_conversation(self, conversation: str, conversation_key: int, /) -> int:
+        """Delete the entries of a conversation with their claims, and count them.
 
-    def release_claims(self, claim_keys: Sequence[str], /) -> None:
-        """Let ended entries forget these claims."""
+        Those recorded in one of the sessions whose rows it has, wherever they arrived, and those
+        that arrived in it and were not recorded. `conversation_key` is 0 if it has no rows yet.
+        """
+
+    def delete_session(self, conversation: str, session_key: int, lanes: Lanes, /) -> int:
+        """Delete the entries of one session with their claims, and count them.
+
+        Those recorded in it, wherever they arrived, and those of the conversation that were not
+        recorded, are in one of the lanes and begin no session of their own.
+        """
+
+    def release_claims(self, session_key: int, run_ticket_ids: Sequence[str], /) -> None:
+        """Let ended entries of runs that were recorded in a session forget their claims."""
 
 
 class ConversationTable(Protocol):
@@ -154,6 +193,16 @@ class RowTable(Protocol):
     def delete(self, conversation_key: int, session_key: int | None, /) -> int:
         """Delete the rows of a conversation, or of one of its sessions, and count them."""
 
+    def remove(self, rows: Sequence[RowRecord], /) -> None:
+        """Delete these rows; each is one that was read in this step."""
+
+    def by_author(self, author: str, after: int, limit: int, /) -> Sequence[AuthoredRow]:
+        """Return rows of an author in all conversations, by `AuthoredRow.id`.
+
+        Those with an id above `after`, at most `limit`, expired ones too. A hint like
+        `EntryTable.stalled`.
+        """
+
 
 class SummaryTable(Protocol):
     """Manual summaries, one per session."""
@@ -166,6 +215,40 @@ class SummaryTable(Protocol):
 
     def delete(self, conversation_key: int, session_key: int | None, /) -> int:
         """Delete those of a conversation, or of one session, and count them."""
+
+
+class DocumentTable(Protocol):
+    """Documents. One whose `expires_at` is at or before the time asked for is not there."""
+
+    def get(self, home: str, kind: DocumentKind, name: str, now: int, /) -> DocumentRecord | None:
+        """Return the document of a name."""
+
+    def newest(
+        self, home: str, kind: DocumentKind, session_key: int, now: int, /
+    ) -> DocumentRecord | None:
+        """Return the document of a session with the highest number, then made last."""
+
+    def numbered(self, query: DocumentQuery, /) -> Sequence[DocumentRecord]:
+        """Return documents of one kind by their numbers, in the order asked for."""
+
+    def put_aside(self, after: tuple[str, str, str], limit: int, /) -> Sequence[DocumentRecord]:
+        """Return rows of all conversations that were put aside, by home, kind and name.
+
+        Those after a place of that order, at most `limit`, expired ones too. A hint like
+        `EntryTable.stalled`.
+        """
+
+    def put(self, document: DocumentRecord, /) -> None:
+        """Insert a document, or replace the one of its home, kind and name."""
+
+    def delete(self, home: str, kind: DocumentKind, name: str, /) -> None:
+        """Delete a document; no-op if there is none."""
+
+    def delete_of(self, home: str, session_key: int | None, now: int, /) -> Mapping[str, int]:
+        """Delete all documents of a home, or those of one session, and count them by kind.
+
+        Expired ones go, too, and are not counted.
+        """
 
 
 class Transaction(Protocol):
@@ -196,6 +279,10 @@ class Transaction(Protocol):
         """Manual summaries."""
 
     @property
+    def documents(self) -> DocumentTable:
+        """Documents."""
+
+    @property
     def secret(self) -> bytes:
         """Random bytes made once per store, the key of its cursors."""
 
@@ -221,6 +308,27 @@ class RowQuery:
     below: int | None = None
     order: Literal["ascending", "descending"] = "ascending"
     limit: int = 1
+    now: int
+
+
+@attrs.frozen(kw_only=True)
+class DocumentQuery:
+    """Which documents of one kind in one home; all conditions together.
+
+    Attributes:
+        above: Only numbers above this one.
+        below: Only numbers below this one.
+        order: By number, `ascending` or `descending`.
+        limit: At most so many.
+        now: Documents that have expired by then are left out.
+    """
+
+    home: str
+    kind: DocumentKind
+    above: int = -1
+    below: int = 1 << 32
+    order: Literal["ascending", "descending"] = "ascending"
+    limit: int
     now: int
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Literal
 
 import attrs
@@ -12,7 +12,9 @@ from vitehub_chat.model.json_text import Json, JsonObject
 from vitehub_chat.model.keys import ConversationKey
 from vitehub_chat.model.messages import Message
 from vitehub_chat.model.policies import SessionPolicy
+from vitehub_chat.model.rolling import Rolling
 from vitehub_chat.model.rows import Row, RowStatus
+from vitehub_chat.state.row_requests import AgeLimit, Pruned
 
 
 @attrs.frozen(kw_only=True)
@@ -122,6 +124,8 @@ class Outcome:
         end: How it ended.
         run_ticket_id: The entry that its run answers; another one if it was coalesced.
         is_stalled: It waits and nobody holds its lock: `TurnStore.take` goes on.
+        settles_in: It waits and nobody holds its lock, but its line still waits for more messages;
+            so long, if none comes. None else.
     """
 
     state: Literal["waiting", "running", "ended", "lost", "unknown"]
@@ -129,14 +133,16 @@ class Outcome:
     end: TurnEnd | None = None
     run_ticket_id: str | None = None
     is_stalled: bool = False
+    settles_in: timedelta | None = None
 
 
 @attrs.frozen(kw_only=True)
 class Finished:
-    """What finishing a run did: the answer's row if one was given, and the next run if any."""
+    """What finishing a run did: the answer's row if one was given, the next run, what went."""
 
     row: Row | None
     next: Grant | None = None
+    pruned: Pruned | None = None
 
 
 @attrs.frozen(kw_only=True)
@@ -229,11 +235,16 @@ class WindowRequest:
         limit: How many shown rows at most, at least 0.
         besides: Ids of the messages that the call brings itself; their rows are left out.
         whole_conversation: All rows of the conversation, not only those of the session.
+        not_older_than: Leaves out what is too old, or None.
+        from_anchor: Leaves out what the rolling summary of the session covers, but for the system
+            messages, which take nobody's place; the answer then has the rolling state.
     """
 
     limit: int
     besides: frozenset[str] = frozenset()
     whole_conversation: bool = False
+    not_older_than: AgeLimit | None = None
+    from_anchor: bool = False
 
 
 @attrs.frozen(kw_only=True)
@@ -244,11 +255,14 @@ class WindowRows:
         shown: The rows that a model may see.
         not_shown: The rows between them that it may not.
         unreadable: The numbers of rows among them that cannot be read; they stay stored.
+        rolling: The rolling state of the session where it was asked for; None if there is no
+            session, or it cannot be read.
     """
 
     shown: tuple[Row, ...] = ()
     not_shown: tuple[Row, ...] = ()
     unreadable: tuple[int, ...] = ()
+    rolling: Rolling | None = None
 
 
 @attrs.frozen(kw_only=True)
@@ -278,6 +292,9 @@ class PageRequest:
         cursor: A position, or None for the live edge.
         direction: Which way from the cursor.
         around: The message id in the middle, or None.
+        include_superseded: Whether rows come that were cut off and kept by the retention
+            `forever`.
+        not_older_than: Leaves out what is too old, or None.
     """
 
     session_id: str | None = None
@@ -285,3 +302,5 @@ class PageRequest:
     cursor: str | None = None
     direction: Literal["older", "newer"] = "older"
     around: str | None = None
+    include_superseded: bool = False
+    not_older_than: AgeLimit | None = None

@@ -14,7 +14,16 @@ from vitehub_chat.model.keys import ConversationKey
 from vitehub_chat.state.contract import Fence
 from vitehub_chat.state.memory.store import MemoryTables
 from vitehub_chat.state.records import EntryRecord, LockRecord, RowRecord
-from vitehub_chat.state.steps import admission, clearing, finishing, granting, reading
+from vitehub_chat.state.steps import (
+    admission,
+    clearing,
+    finishing,
+    granting,
+    reading,
+    running,
+    sweeping,
+    visible,
+)
 from vitehub_chat.state.stores import store
 from vitehub_chat.state.stores.turns import Turns
 from vitehub_chat.state.tables import Transaction
@@ -144,7 +153,96 @@ def ends_in_two_writes(finish: Callable[..., Awaitable[Finished]]) -> Any:
     return mutated
 
 
+def settles_at_once(_settling_until: Any) -> Any:
+    def mutated(_tx: Transaction, _head: EntryRecord) -> int:
+        return 0
+
+    return mutated
+
+
+def settles_from_its_first_message(_settling_until: Any) -> Any:
+    def mutated(_tx: Transaction, head: EntryRecord) -> int:
+        return head.settles_at or 0
+
+    return mutated
+
+
+def settles_too_late(_settling_until: Any) -> Any:
+    def mutated(tx: Transaction, head: EntryRecord) -> int:
+        newest = tx.entries.last_waiting(head.lock_key) or head
+        return newest.settles_at or 0
+
+    return mutated
+
+
+def sweeps_every_agent(find_lines: Callable[..., sweeping.Lines]) -> Any:
+    def mutated(tx: Transaction, *, agent: str | None, now: int, above: int) -> sweeping.Lines:
+        found = tx.entries.stalled(now, above, sweeping.FOUND_AT_ONCE)
+        whole = find_lines(tx, agent=agent, now=now, above=above)
+        return attrs.evolve(whole, lock_keys=tuple(entry.lock_key for entry in found))
+
+    return mutated
+
+
+def sweeps_one_page(find_lines: Callable[..., sweeping.Lines]) -> Any:
+    def mutated(*given: Any, **more: Any) -> sweeping.Lines:
+        return attrs.evolve(find_lines(*given, **more), next=None)
+
+    return mutated
+
+
+def ends_the_others_too(quarantine: Callable[..., Any]) -> Any:
+    def mutated(tx: Transaction, _ticket_ids: Any, fence: Fence, *rest: Any) -> Any:
+        lock = tx.locks.get(fence.lock_key)
+        run = [] if lock is None else tx.entries.of_run(lock.ticket_id)
+        return quarantine(tx, [entry.ticket_id for entry in run], fence, *rest)
+
+    return mutated
+
+
 MUTANTS = (
+    Mutant(
+        name="runs a line before it has settled",
+        target=granting,
+        attribute="settling_until",
+        replace=settles_at_once,
+        caught_by="settling.a_line_runs_when_it_has_settled",
+    ),
+    Mutant(
+        name="lets a line settle from its first message on",
+        target=granting,
+        attribute="settling_until",
+        replace=settles_from_its_first_message,
+        caught_by="settling.a_line_runs_when_it_has_settled",
+    ),
+    Mutant(
+        name="lets the oldest message of a line expire",
+        target=granting,
+        attribute="settling_until",
+        replace=settles_too_late,
+        caught_by="settling.a_line_settles_before_its_oldest_message_expires",
+    ),
+    Mutant(
+        name="sweeps the lines of every agent",
+        target=sweeping,
+        attribute="find_lines",
+        replace=sweeps_every_agent,
+        caught_by="sweeping.a_sweep_is_of_one_agent",
+    ),
+    Mutant(
+        name="sweeps the first lines alone",
+        target=sweeping,
+        attribute="find_lines",
+        replace=sweeps_one_page,
+        caught_by="sweeping.a_sweep_finds_all_of_many_lines",
+    ),
+    Mutant(
+        name="puts aside the others, too",
+        target=granting,
+        attribute="quarantine",
+        replace=ends_the_others_too,
+        caught_by="sweeping.what_cannot_be_read_is_put_aside",
+    ),
     Mutant(
         name="forgets the token of a fence",
         target=store,
@@ -175,7 +273,7 @@ MUTANTS = (
     ),
     Mutant(
         name="clears under a running turn",
-        target=clearing,
+        target=running,
         attribute="live_lock",
         replace=sees_no_lock,
         caught_by="clearing.nothing_is_cleared_while_a_turn_runs",
@@ -217,7 +315,7 @@ MUTANTS = (
     ),
     Mutant(
         name="reads the row of a cursor again",
-        target=reading._Pages,
+        target=visible.VisibleRows,
         attribute="older",
         replace=reads_one_twice,
         caught_by="pages.walking_older_meets_every_row_once",

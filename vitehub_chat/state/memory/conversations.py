@@ -18,9 +18,16 @@ class MemoryConversations:
         )
         self._conversations: Indexed[int, ConversationRecord] = Indexed(journal, self._by_text)
 
+    def __len__(self) -> int:
+        return len(self._conversations)
+
     def get(self, encoded: str, /) -> ConversationRecord | None:
         """Return a conversation by its encoded key."""
         return self._conversations.get(self._by_text.first(encoded))
+
+    def encoded(self, key: int, /) -> str:
+        """Return the encoded key of a conversation."""
+        return self._existing(key).encoded
 
     def ensure(self, encoded: str, /) -> ConversationRecord:
         """Return a conversation, created with its first use."""

@@ -8,16 +8,25 @@ from itertools import islice
 import attrs
 
 from vitehub_chat.state.memory.indexed import Counter, Index, Indexed, Journal
+from vitehub_chat.state.memory.locks import MemoryLocks
+from vitehub_chat.state.memory.sessions import MemorySessions
 from vitehub_chat.state.records import EntryRecord
+from vitehub_chat.state.tables import Lanes
 
 _ALL_OVER = "over"
 """The one group of the entries that are over."""
+_ALL_OPEN = "open"
+"""The one group of the others."""
+_ALL_PAYLOADS = "payloads"
+"""The one group of those that still have their payload."""
 
 
 class MemoryEntries:
     """Accepted messages by ticket, and in lines of arrival."""
 
-    def __init__(self, journal: Journal) -> None:
+    def __init__(self, journal: Journal, locks: MemoryLocks, sessions: MemorySessions) -> None:
+        self._locks = locks
+        self._sessions = sessions
         self._positions = Counter(journal)
         self._claims = _by_arrival(_of_claim)
         self._waiting = _by_arrival(_of_queue)
@@ -25,8 +34,11 @@ class MemoryEntries:
             _of_expiring_queue, lambda entry: entry.expires_at
         )
         self._runs = _by_arrival(_of_run)
-        self._conversations = _by_arrival(_of_conversation)
+        self._unrecorded = _by_arrival(_of_conversation)
+        self._recorded = _by_arrival(_of_session)
+        self._payloads = _by_arrival(_of_payloads)
         self._open = _by_arrival(lambda entry: [] if _is_over(entry) else [entry.conversation])
+        self._all_open = _by_arrival(lambda entry: [] if _is_over(entry) else [_ALL_OPEN])
         self._over: Index[str, EntryRecord] = Index(
             lambda entry: [_ALL_OVER] if _is_over(entry) else [], lambda entry: entry.keep_until
         )
@@ -36,8 +48,11 @@ class MemoryEntries:
             self._waiting,
             self._expiring,
             self._runs,
-            self._conversations,
+            self._unrecorded,
+            self._recorded,
+            self._payloads,
             self._open,
+            self._all_open,
             self._over,
         )
 
@@ -70,6 +85,15 @@ class MemoryEntries:
         """Return the waiting entry that came first."""
         return self._entries.get(self._waiting.first(lock_key))
 
+    def last_waiting(self, lock_key: str, /) -> EntryRecord | None:
+        """Return the waiting entry that came last."""
+        return self._entries.get(self._waiting.last(lock_key))
+
+    def stalled(self, now: int, above: int, limit: int, /) -> Sequence[EntryRecord]:
+        """Return open entries whose lock nobody holds any more or yet, by arrival."""
+        found = (entry for entry in map(self.get, self._all_open.between(_ALL_OPEN, above=above)))
+        return list(islice((e for e in found if e and not self._is_held(e, now)), limit))
+
     def waiting_in_lane(self, lock_key: str, lane: str, /) -> Sequence[EntryRecord]:
         """Return the waiting entries of one lane, by arrival."""
         return self._entries.all(self._waiting.keys((lock_key, lane)))
@@ -95,15 +119,42 @@ class MemoryEntries:
         surplus = max(0, self._over.count(_ALL_OVER) - limit)
         return self._delete_all(islice(self._over.between(_ALL_OVER), surplus))
 
-    def delete_conversation(self, conversation: str, session_key: int | None, /) -> int:
-        """Delete the entries of a conversation with their claims, or those of one session."""
-        return self._delete_all(self._conversations.keys((conversation, session_key)))
+    def open_of_session(self, session_key: int, /) -> Sequence[EntryRecord]:
+        """Return the entries recorded in a session that have not ended, by arrival."""
+        recorded = self._entries.all(self._recorded.keys(session_key))
+        return [entry for entry in recorded if not _is_over(entry)]
 
-    def release_claims(self, claim_keys: Sequence[str], /) -> None:
-        """Let ended entries forget these claims."""
-        for entry in map(self.by_claim, claim_keys):
-            if entry is not None and entry.state == "ended":
+    def with_payload(self, above: int, limit: int, /) -> Sequence[EntryRecord]:
+        """Return entries that still have their payload, by arrival."""
+        keys = self._payloads.between(_ALL_PAYLOADS, above=above)
+        return self._entries.all(islice(keys, limit))
+
+    def delete_open(self) -> None:
+        """Delete the entries that have not ended."""
+        self._delete_all(self._all_open.keys(_ALL_OPEN))
+
+    def delete_conversation(self, conversation: str, conversation_key: int, /) -> int:
+        """Delete the entries of a conversation with their claims, and count them."""
+        doomed = self._unrecorded.keys(conversation)
+        for session in self._sessions.all_of(conversation_key):
+            doomed = [*doomed, *self._recorded.keys(session.key)]
+        return self._delete_all(doomed)
+
+    def delete_session(self, conversation: str, session_key: int, lanes: Lanes, /) -> int:
+        """Delete the entries of one session with their claims, and count them."""
+        waiting = self._entries.all(self._unrecorded.keys(conversation))
+        doomed = [e.ticket_id for e in waiting if e.lane in lanes and not e.starts_session]
+        return self._delete_all([*self._recorded.keys(session_key), *doomed])
+
+    def release_claims(self, session_key: int, run_ticket_ids: Sequence[str], /) -> None:
+        """Let ended entries of runs that were recorded in a session forget their claims."""
+        for entry in self._entries.all(self._recorded.keys(session_key)):
+            if entry.state == "ended" and entry.run_ticket_id in run_ticket_ids:
                 self.update(attrs.evolve(entry, claim_key=None))
+
+    def _is_held(self, entry: EntryRecord, now: int) -> bool:
+        lock = self._locks.get(entry.lock_key)
+        return lock is not None and lock.until > now
 
     def _delete_all(self, ticket_ids: Iterable[str]) -> int:
         doomed = list(ticket_ids)
@@ -139,5 +190,12 @@ def _of_run(entry: EntryRecord) -> Iterable[Hashable]:
 
 
 def _of_conversation(entry: EntryRecord) -> Iterable[Hashable]:
-    """Belong to the conversation and, once recorded, to its session."""
-    return dict.fromkeys([(entry.conversation, None), (entry.conversation, entry.session_key)])
+    return [entry.conversation] if entry.session_key is None else []
+
+
+def _of_session(entry: EntryRecord) -> Iterable[Hashable]:
+    return [] if entry.session_key is None else [entry.session_key]
+
+
+def _of_payloads(entry: EntryRecord) -> Iterable[Hashable]:
+    return [] if entry.payload is None else [_ALL_PAYLOADS]

@@ -132,9 +132,17 @@ class Indexed(Generic[K, R]):
         """Return a record, or None."""
         return None if key is None else self._records.get(key)
 
+    def keys(self) -> list[K]:
+        """Return the keys of all records."""
+        return list(self._records)
+
     def all(self, keys: Iterable[K], /) -> list[R]:
         """Return the records of keys that exist."""
         return [self._records[key] for key in keys]
+
+    def values(self) -> list[R]:
+        """Return all records."""
+        return list(self._records.values())
 
     def put(self, key: K, record: R, /) -> None:
         """Insert or replace a record."""

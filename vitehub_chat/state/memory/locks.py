@@ -30,6 +30,11 @@ class MemoryLocks:
         """Delete a lock; no-op if there is none."""
         self._locks.remove(lock_key)
 
+    def delete_all(self) -> None:
+        """Delete every lock."""
+        for lock_key in self._locks.keys():  # noqa: SIM118 - it is no mapping
+            self._locks.remove(lock_key)
+
     def next_token(self) -> int:
         """Return a new number; one that a failed step took is not given out again."""
         return next(self._tokens)

@@ -7,25 +7,37 @@ from itertools import islice, product
 
 import attrs
 
+from vitehub_chat.state.memory.conversations import MemoryConversations
 from vitehub_chat.state.memory.indexed import Index, Indexed, Journal
-from vitehub_chat.state.records import RowRecord
+from vitehub_chat.state.records import AuthoredRow, RowRecord
 from vitehub_chat.state.tables import RowQuery
 
 _Place = tuple[int, int]
 _ALL_EXPIRING = "expiring"
 """The one group of the rows that have an expiry."""
+_ALL_ROWS = "rows"
+"""The one group of all rows."""
 
 
 class MemoryRows:
     """Stored messages by conversation and number."""
 
-    def __init__(self, journal: Journal) -> None:
+    def __init__(self, journal: Journal, conversations: MemoryConversations) -> None:
+        self._conversations = conversations
+        self._authors: Index[_Place, RowRecord] = Index(_of_author, _id_of)
+        self._ids: Index[_Place, RowRecord] = Index(lambda _: [_ALL_ROWS], _id_of)
         self._messages: Index[_Place, RowRecord] = Index(_of_message, _seq)
         self._selections: Index[_Place, RowRecord] = Index(_queries, _seq)
         self._pending: Index[_Place, RowRecord] = Index(_of_pending, _seq)
         self._expiring: Index[_Place, RowRecord] = Index(_of_expiring, _expiry)
         self._rows: Indexed[_Place, RowRecord] = Indexed(
-            journal, self._messages, self._selections, self._pending, self._expiring
+            journal,
+            self._ids,
+            self._messages,
+            self._selections,
+            self._pending,
+            self._expiring,
+            self._authors,
         )
 
     def __len__(self) -> int:
@@ -74,6 +86,27 @@ class MemoryRows:
             reversed(self._selections.keys((conversation_key, session_key, None)))
         )
 
+    def remove(self, rows: Sequence[RowRecord], /) -> None:
+        """Delete these rows."""
+        self._delete_all((row.conversation_key, row.seq) for row in reversed(rows))
+
+    def by_author(self, author: str, after: int, limit: int, /) -> Sequence[AuthoredRow]:
+        """Return rows of an author in all conversations, by their ids."""
+        found = self._rows.all(islice(self._authors.between(author, above=after), limit))
+        return [
+            AuthoredRow(
+                id=_id_of(row),
+                conversation=self._conversations.encoded(row.conversation_key),
+                message_id=row.message_id,
+            )
+            for row in found
+        ]
+
+    def after(self, row_id: int, limit: int, /) -> Sequence[tuple[int, RowRecord]]:
+        """Return rows of all conversations with their ids, those above an id, by id."""
+        keys = islice(self._ids.between(_ALL_ROWS, above=row_id), limit)
+        return [(_id_of(row), row) for row in self._rows.all(keys)]
+
     def purge(self, now: int, limit: int, /) -> int:
         """Delete at most `limit` expired rows."""
         expired = self._expiring.between(_ALL_EXPIRING, below=now + 1)
@@ -94,6 +127,14 @@ class MemoryRows:
 
 def _seq(row: RowRecord) -> int:
     return row.seq
+
+
+def _id_of(row: RowRecord) -> int:
+    return (row.conversation_key << 32) + row.seq
+
+
+def _of_author(row: RowRecord) -> Iterable[Hashable]:
+    return [] if row.author is None else [row.author]
 
 
 def _expiry(row: RowRecord) -> int | None:

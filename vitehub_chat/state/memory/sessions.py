@@ -33,6 +33,9 @@ class MemorySessions:
             self._lists,
         )
 
+    def __len__(self) -> int:
+        return len(self._sessions)
+
     def get(self, key: int, /) -> SessionRecord | None:
         """Return a session by its number."""
         return self._sessions.get(key)

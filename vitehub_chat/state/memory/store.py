@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-import threading
+import os
 from collections.abc import Callable
 from typing import TypeVar
 from weakref import WeakValueDictionary
 
+from vitehub_chat.model.forking import ForkSafeLock
 from vitehub_chat.model.ids import new_id
 from vitehub_chat.state.memory.conversations import MemoryConversations
+from vitehub_chat.state.memory.documents import MemoryDocuments
 from vitehub_chat.state.memory.entries import MemoryEntries
 from vitehub_chat.state.memory.indexed import Journal
 from vitehub_chat.state.memory.locks import MemoryLocks
@@ -28,11 +30,12 @@ class MemoryTables:
 
     def __init__(self, journal: Journal) -> None:
         self.locks = MemoryLocks(journal)
-        self.entries = MemoryEntries(journal)
         self.conversations = MemoryConversations(journal)
         self.sessions = MemorySessions(journal)
-        self.rows = MemoryRows(journal)
+        self.entries = MemoryEntries(journal, self.locks, self.sessions)
+        self.rows = MemoryRows(journal, self.conversations)
         self.summaries = MemorySummaries(journal)
+        self.documents = MemoryDocuments(journal)
         self.secret = bytes.fromhex(new_id() + new_id())
 
 
@@ -47,13 +50,15 @@ class MemoryStore:
     """
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        self._lock = ForkSafeLock()
+        self._pid = os.getpid()
         self._journal = Journal()
         self.tables = MemoryTables(self._journal)
 
     def write(self, step: Callable[[MemoryTables], T], /) -> T:
         """Run a step; when it raises, everything it wrote is undone."""
         with self._lock:
+            self._begin()
             try:
                 answer = step(self.tables)
             except BaseException:
@@ -70,10 +75,20 @@ class MemoryStore:
     def read(self, step: Callable[[MemoryTables], T], /) -> T:
         """Run a step that writes nothing; what it writes all the same is undone."""
         with self._lock:
+            self._begin()
             try:
                 return step(self.tables)
             finally:
                 self._journal.rollback()
+
+    def _begin(self) -> None:
+        """Leave to a parent process what it runs: nobody here does, nor waits for it."""
+        pid = os.getpid()
+        if self._pid != pid:
+            self.tables.entries.delete_open()
+            self.tables.locks.delete_all()
+            self._journal.commit()
+            self._pid = pid
 
 
 def store_named(name: str, /) -> MemoryStore:
@@ -90,5 +105,5 @@ def store_named(name: str, /) -> MemoryStore:
         return store
 
 
-_naming = threading.Lock()
+_naming = ForkSafeLock()
 _stores: WeakValueDictionary[str, MemoryStore] = WeakValueDictionary()

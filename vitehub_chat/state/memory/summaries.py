@@ -17,6 +17,9 @@ class MemorySummaries:
             journal, self._conversations
         )
 
+    def __len__(self) -> int:
+        return len(self._summaries)
+
     def get(self, conversation_key: int, session_key: int, /) -> SummaryRecord | None:
         """Return the last one saved."""
         return self._summaries.get((conversation_key, session_key))

@@ -8,7 +8,8 @@ from urllib.parse import unquote
 from vitehub_chat.errors import ConfigError, StateClosedError
 from vitehub_chat.model.clock import Clock, SystemClock, to_epoch_us
 from vitehub_chat.state.hosts import check_host
-from vitehub_chat.state.memory.store import MemoryTables, store_named
+from vitehub_chat.state.memory.keeping import MemoryKeeper
+from vitehub_chat.state.memory.store import MemoryStore, MemoryTables, store_named
 from vitehub_chat.state.options import StateOptions
 from vitehub_chat.state.stepped import Step, SteppedAgentState
 
@@ -73,6 +74,7 @@ class MemoryAgentState(SteppedAgentState):
         self._cleanup_interval = options.cleanup_interval_ms * 1000
         self._next_cleanup = 0
         self._is_open = False
+        self.keeper = MemoryKeeper(self._open_store, clock)
 
     async def run_write(self, step: Step[T], /) -> T:
         """Run a step; when it raises nothing is written."""
@@ -100,13 +102,17 @@ class MemoryAgentState(SteppedAgentState):
             return
         check_host(is_file=False)
         if self.retention == "forever":
-            self._store.write(lambda tables: tables.rows.keep_forever())
+            self._store.write(_keep_forever)
         self._next_cleanup = 0
         self._is_open = True
         self._clean_up()
 
     async def _close(self) -> None:
         self._is_open = False
+
+    def _open_store(self) -> MemoryStore:
+        self._check_open()
+        return self._store
 
     def _check_open(self) -> None:
         if not self._is_open:
@@ -119,8 +125,13 @@ class MemoryAgentState(SteppedAgentState):
             return
 
         def clean(tables: MemoryTables) -> int:
-            rows = tables.rows.purge(now, _CLEANED_AT_ONCE)
-            return max(rows, tables.entries.purge(now, _CLEANED_AT_ONCE))
+            cleaned = (tables.rows, tables.entries, tables.documents)
+            return max(table.purge(now, _CLEANED_AT_ONCE) for table in cleaned)
 
         if self._store.write(clean) < _CLEANED_AT_ONCE:
             self._next_cleanup = now + self._cleanup_interval
+
+
+def _keep_forever(tables: MemoryTables) -> None:
+    tables.rows.keep_forever()
+    tables.documents.keep_forever()

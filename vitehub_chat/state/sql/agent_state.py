@@ -48,7 +48,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Sequence
 from typing import Any, TypeVar
 
 from vitehub_chat.errors import StateClosedError
@@ -57,14 +57,17 @@ from vitehub_chat.state.needs import Needs
 from vitehub_chat.state.options import StateOptions
 from vitehub_chat.state.sql.attempts import Workshop
 from vitehub_chat.state.sql.cache import Cache
+from vitehub_chat.state.sql.columns import as_values
 from vitehub_chat.state.sql.driver import SqlDriver
 from vitehub_chat.state.sql.engine import Engine
 from vitehub_chat.state.sql.lines import Lines
 from vitehub_chat.state.sql.loading import Loader
+from vitehub_chat.state.sql.mapping import Columns, Values
 from vitehub_chat.state.sql.numbers import Numbers
 from vitehub_chat.state.sql.reads import read
+from vitehub_chat.state.sql.request_keeping import RequestKeeper
 from vitehub_chat.state.sql.retrying import Retrying
-from vitehub_chat.state.sql.schema import drop_schema, open_schema
+from vitehub_chat.state.sql.schema import drop_schema, open_schema, read_versions
 from vitehub_chat.state.sql.server_clock import ServerClock
 from vitehub_chat.state.sql.texts import Texts, check_dialect, load_texts
 from vitehub_chat.state.sql.upkeep import Upkeep
@@ -121,6 +124,7 @@ class SqlAgentState(SteppedAgentState):
         self._opening = Lines()
         self._engine: Engine | None = None
         self._tasks: set[asyncio.Task[Any]] = set()
+        self.keeper = RequestKeeper(self._ask, self._find_versions, self.clock)
 
     async def run_write(self, step: Step[T], /) -> T:
         """Run a step in one transaction; when it raises nothing is written.
@@ -137,6 +141,8 @@ class SqlAgentState(SteppedAgentState):
     async def write_with(self, step: Step[T], needs: Needs, /) -> T:
         """Run a step like `run_write`, told what it will probably look at."""
         engine = self._open_engine()
+        if self._server_clock is not None:
+            await self._server_clock.measure_if_due(self._driver, engine.shop.texts)
         return await self._unbroken(engine.write(step, needs))
 
     async def read_with(self, step: Step[T], needs: Needs, /) -> T:
@@ -148,6 +154,24 @@ class SqlAgentState(SteppedAgentState):
         engine = self._open_engine()
         await self._unbroken(drop_schema(engine.shop.loader, engine.shop.texts))
         await self.aclose()
+
+    async def _ask(self, statements: Sequence[tuple[str, Values]]) -> Sequence[Sequence[Columns]]:
+        """Run named statements in one transaction that no step is in."""
+        shop = self._open_engine().shop
+        asked = [(shop.texts[name], as_values(values)) for name, values in statements]
+        answers = await self._unbroken(shop.loader.ask(asked))
+        shop.cache.clear()
+        return [[tuple(row) for row in rows] for rows in answers]
+
+    async def _find_versions(self) -> tuple[int, int]:
+        dialect, prefix = self._driver.capabilities.dialect, self.options.table_prefix
+        texts = await asyncio.to_thread(load_texts, dialect, prefix)
+        try:
+            loader = Loader(self._driver, Numbers(), self._retrying)
+            return await self._unbroken(read_versions(loader, texts))
+        finally:
+            if self._engine is None:
+                await self._unbroken(self._driver.aclose())
 
     async def _open(self) -> None:
         async with self._opening.hold(""):

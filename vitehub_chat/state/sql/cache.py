@@ -170,6 +170,8 @@ def _add(known: Known, part: Part) -> None:
 def _trim(part: ConversationPart) -> None:
     """Forget old rows once there are many, and what was assumed."""
     part.free_ids.clear()
+    part.documents.clear()
+    part.newest_documents.clear()
     if len(part.rows) <= 2 * ROWS_KEPT:
         return
     cut = sorted(part.rows)[-ROWS_KEPT]

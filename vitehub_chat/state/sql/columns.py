@@ -6,7 +6,9 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from vitehub_chat.state.records import (
+    AuthoredRow,
     ConversationRecord,
+    DocumentRecord,
     EntryRecord,
     LockRecord,
     RowRecord,
@@ -16,12 +18,14 @@ from vitehub_chat.state.records import (
 from vitehub_chat.state.sql.driver import Value
 from vitehub_chat.state.sql.mapping import Records
 
+AUTHORED: Final = Records(AuthoredRow)
 LOCKS: Final = Records(LockRecord)
 ENTRIES: Final = Records(EntryRecord, facts=("starts_session", "coalesces"))
 CONVERSATIONS: Final = Records(ConversationRecord)
 SESSIONS: Final = Records(SessionRecord, facts=("began_by_new",))
 ROWS: Final = Records(RowRecord, facts=("is_shown",))
 SUMMARIES: Final = Records(SummaryRecord)
+DOCUMENTS: Final = Records(DocumentRecord)
 
 _SEQ_BITS: Final = 32
 

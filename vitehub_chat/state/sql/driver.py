@@ -18,17 +18,20 @@ class Capabilities:
     """What a database is.
 
     Attributes:
-        dialect: Which SQL it speaks: `sqlite`.
+        dialect: Which SQL it speaks: `sqlite` or `postgres`.
         is_durable: Whether what it stores survives it.
         is_shared: Whether several processes may use it at once.
         has_server_clock: Whether its own clock is to be followed instead of the machine's, so that
             leases last equally long for processes whose clocks differ.
+        max_value_bytes: How large one value may be, None is any size; the state sends none that is
+            larger. For a text it counts in UTF-8.
     """
 
     dialect: str = "sqlite"
     is_durable: bool = True
     is_shared: bool = True
     has_server_clock: bool = False
+    max_value_bytes: int | None = None
 
 
 class SqlDriver(Protocol):

@@ -10,6 +10,7 @@ import attrs
 from vitehub_chat.state.needs import Needs
 from vitehub_chat.state.sql.attempts import Attempts, Workshop
 from vitehub_chat.state.sql.lines import Lines
+from vitehub_chat.state.sql.looks.documents import value_scope
 from vitehub_chat.state.sql.upkeep import Upkeep
 from vitehub_chat.state.tables import Transaction
 
@@ -47,6 +48,8 @@ class Engine:
         lock_key = self.shop.cache.lock_key_of(needs)
         if lock_key is not None:
             return f"lock:{lock_key}"
+        if needs.value is not None:
+            return f"value:{value_scope(*needs.value)}"
         request = needs.session
         key = needs.conversation if request is None else request.conversation
         if key is None:

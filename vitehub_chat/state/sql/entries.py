@@ -8,6 +8,7 @@ import attrs
 
 from vitehub_chat.state.records import EntryRecord
 from vitehub_chat.state.sql.mapping import Records, Statements, Values
+from vitehub_chat.state.tables import Lanes
 
 _records = Records(EntryRecord, facts=("starts_session", "coalesces"))
 
@@ -43,6 +44,14 @@ class SqlEntries:
         """Return the waiting entry that came first."""
         return self._one("entries.first_waiting", {"lock_key": lock_key})
 
+    def last_waiting(self, lock_key: str, /) -> EntryRecord | None:
+        """Return the waiting entry that came last."""
+        return self._one("entries.last_waiting", {"lock_key": lock_key})
+
+    def stalled(self, now: int, above: int, limit: int, /) -> Sequence[EntryRecord]:
+        """Return open entries whose lock nobody holds any more or yet, by arrival."""
+        return self._all("entries.stalled", {"now": now, "above": above, "limit": limit})
+
     def waiting_in_lane(self, lock_key: str, lane: str, /) -> Sequence[EntryRecord]:
         """Return the waiting entries of one lane, by arrival."""
         return self._all("entries.waiting_in_lane", {"lock_key": lock_key, "lane": lane})
@@ -65,18 +74,34 @@ class SqlEntries:
         """Delete at most `limit` ended or lost entries whose time to be kept is over."""
         return self._sql.change("entries.purge", {"now": now, "limit": limit})
 
-    def delete_conversation(self, conversation: str, session_key: int | None, /) -> int:
-        """Delete the entries of a conversation with their claims, or those of one session."""
-        values = {"conversation": conversation, "session_key": session_key}
-        whole = session_key is None
-        return self._sql.delete(
-            "entries.delete_conversation" if whole else "entries.delete_session", values
-        )
+    def open_of_session(self, session_key: int, /) -> Sequence[EntryRecord]:
+        """Return the entries recorded in a session that have not ended, by arrival."""
+        return self._all("entries.open_of_session", {"session_key": session_key})
 
-    def release_claims(self, claim_keys: Sequence[str], /) -> None:
-        """Let ended entries forget these claims."""
-        for claim_key in claim_keys:
-            self._sql.change("entries.release_claim", {"claim_key": claim_key})
+    def with_payload(self, above: int, limit: int, /) -> Sequence[EntryRecord]:
+        """Return entries that still have their payload, by arrival."""
+        return self._all("entries.with_payload", {"above": above, "limit": limit})
+
+    def delete_conversation(self, conversation: str, conversation_key: int, /) -> int:
+        """Delete the entries of a conversation with their claims, and count them."""
+        values = {"conversation": conversation, "conversation_key": conversation_key}
+        return self._sql.delete("entries.delete_conversation", values)
+
+    def delete_session(self, conversation: str, session_key: int, lanes: Lanes, /) -> int:
+        """Delete the entries of one session with their claims, and count them."""
+        values = {
+            "conversation": conversation,
+            "session_key": session_key,
+            "lane": lanes[0],
+            "base_lane": lanes[1],
+        }
+        return self._sql.delete("entries.delete_session", values)
+
+    def release_claims(self, session_key: int, run_ticket_ids: Sequence[str], /) -> None:
+        """Let ended entries of runs that were recorded in a session forget their claims."""
+        for ticket_id in run_ticket_ids:
+            values = {"session_key": session_key, "run_ticket_id": ticket_id}
+            self._sql.change("entries.release_claims", values)
 
     def _one(self, name: str, values: Values) -> EntryRecord | None:
         return _records.one(self._sql.fetch(name, values))

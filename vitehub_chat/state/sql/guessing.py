@@ -6,9 +6,10 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from vitehub_chat.model.clock import to_epoch_us
-from vitehub_chat.model.keys import encode_key
+from vitehub_chat.model.keys import ConversationKey, encode_key
 from vitehub_chat.state.cursors import decode_cursor
 from vitehub_chat.state.needs import Needs
+from vitehub_chat.state.row_requests import TurnsRequest
 from vitehub_chat.state.sql.known import NewestOf
 from vitehub_chat.state.sql.looks.conversations import (
     ConversationLook,
@@ -19,15 +20,27 @@ from vitehub_chat.state.sql.looks.conversations import (
     SessionsLook,
     SummaryLook,
 )
+from vitehub_chat.state.sql.looks.documents import (
+    DocumentCountsLook,
+    DocumentLook,
+    NewestDocumentLook,
+    NumberedLook,
+    ValueLook,
+)
 from vitehub_chat.state.sql.looks.locks import CountLook, LineLook, OpenLook
 from vitehub_chat.state.sql.looks.look import Look
 from vitehub_chat.state.sql.looks.rows import AnswerLook, MessagesLook, RowsLook
 from vitehub_chat.state.sql.numbers import Numbers, ReservationLook
+from vitehub_chat.state.steps.indexing import turns_scope
 from vitehub_chat.state.steps.listing import ListRequest
-from vitehub_chat.state.tables import SessionQuery
+from vitehub_chat.state.steps.visible import FIRST_SLICE
+from vitehub_chat.state.tables import DocumentQuery, SessionQuery
 from vitehub_chat.state.values import PageRequest, SessionRequest, WindowRequest
 
 Narrowing = dict[str, Any]
+
+VERBATIM = 64
+"""How many rows behind an anchor are looked up before it is known where the anchor is."""
 
 
 def looks_for(needs: Needs, secret: bytes, numbers: Numbers | None) -> Sequence[Look]:
@@ -39,6 +52,8 @@ def looks_for(needs: Needs, secret: bytes, numbers: Numbers | None) -> Sequence[
     found = [*_turn(needs, reads=numbers is None), *_conversation(needs, secret)]
     if needs.session is not None:
         found.extend(_resolution(needs, needs.session, numbers))
+    if needs.value is not None:
+        found.append(ValueLook(*needs.value))
     if needs.sessions is not None:
         found.append(_list(needs.sessions, secret))
     return list(dict.fromkeys(found))
@@ -94,14 +109,48 @@ def _conversation(needs: Needs, secret: bytes) -> Iterator[Look]:
         )
     if needs.has_summary and not needs.session_ids:
         yield SummaryLook(encoded, 0)
-    if needs.clears:
-        yield from _all(needs, encoded)
+    yield from _documents(needs, encoded)
+    if needs.turns is not None:
+        yield from _index(encoded, needs.conversation, needs.turns, secret)
+    yield from _all(needs, encoded)
+
+
+def _documents(needs: Needs, encoded: str) -> Iterator[Look]:
+    for kind, name in needs.documents:
+        yield DocumentLook(encoded, kind, name)
+    if not needs.session_ids:
+        for kind in needs.newest_documents:
+            query = DocumentQuery(
+                home=encoded, kind=kind, order="descending", limit=1, now=needs.now
+            )
+            yield NumberedLook(query)
+    for session_id in needs.session_ids:
+        for kind in needs.newest_documents:
+            yield NewestDocumentLook(encoded=encoded, kind=kind, session_name=session_id)
+
+
+def _index(
+    encoded: str, key: ConversationKey, request: TurnsRequest, secret: bytes
+) -> Iterator[Look]:
+    narrowing: Narrowing = {}
+    if request.session_id is not None:
+        yield SessionOfLook(encoded, request.session_id)
+        narrowing = _by_id(request.session_id)
+    above = 0
+    if request.cursor is not None:
+        scope = turns_scope(key, request.session_id)
+        above, _ = decode_cursor(secret, scope, request.cursor)
+    yield RowsLook(encoded=encoded, order="ascending", above=above, limit=FIRST_SLICE, **narrowing)
 
 
 def _all(needs: Needs, encoded: str) -> Iterator[Look]:
-    yield OpenLook(encoded)
-    if not needs.session_ids:
+    if needs.has_open or needs.clears:
+        yield OpenLook(encoded)
+    if needs.has_open and not needs.session_ids:
         yield SessionsLook(encoded)
+    if needs.clears and not needs.session_ids:
+        yield SessionsLook(encoded)
+        yield DocumentCountsLook(encoded, None)
         for kind in ("rows", "summaries", "entries"):
             yield CountLook(kind, encoded, None)
 
@@ -118,10 +167,14 @@ def _window_of(needs: Needs, encoded: str, window: WindowRequest) -> Iterator[Lo
 def _window(
     encoded: str, window: WindowRequest, written: int, narrowing: Narrowing
 ) -> Iterator[Look]:
+    most = window.limit
+    if window.from_anchor:
+        yield NewestDocumentLook(encoded=encoded, kind="rolling", **narrowing)
+        most = min(most, VERBATIM)
     if window.whole_conversation:
         narrowing = {}
-    limit = window.limit + len(window.besides) + written
-    for is_shown, count in ((True, limit), (False, max(window.limit, 1))):
+    limit = most + len(window.besides) + written
+    for is_shown, count in ((True, limit), (False, max(most, 1))):
         yield RowsLook(
             encoded=encoded, order="descending", limit=count, is_shown=is_shown, **narrowing
         )

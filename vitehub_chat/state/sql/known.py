@@ -8,7 +8,9 @@ from typing import Literal
 import attrs
 
 from vitehub_chat.state.records import (
+    AuthoredRow,
     ConversationRecord,
+    DocumentRecord,
     EntryRecord,
     LockRecord,
     RowRecord,
@@ -16,7 +18,7 @@ from vitehub_chat.state.records import (
     SummaryRecord,
 )
 from vitehub_chat.state.sql.coverage import Coverage
-from vitehub_chat.state.tables import SessionQuery
+from vitehub_chat.state.tables import DocumentQuery, SessionQuery
 
 NewestOf = tuple[Literal["id", "base"], str, str | None]
 """What a session is the newest of: its id or its base, in a scope."""
@@ -54,7 +56,7 @@ class LockPart:
 
 @attrs.define(kw_only=True)
 class ConversationPart:
-    """A conversation, its sessions, rows and summaries; what changes one of them raises its scope.
+    """A conversation with what belongs to it; what changes any of it raises its scope.
 
     Attributes:
         is_found: Whether it is known if there is a conversation, and which rows are pending.
@@ -67,6 +69,8 @@ class ConversationPart:
         free_ids: Message ids that no row has.
         coverage: Which rows are all known.
         summaries: Manual summaries by session, or None if there is none.
+        documents: Documents by kind and name, or None if there is none.
+        newest_documents: The newest documents by kind and session, or None if there is none.
     """
 
     encoded: str
@@ -81,6 +85,8 @@ class ConversationPart:
     free_ids: set[str] = attrs.field(factory=set)
     coverage: Coverage = attrs.field(factory=Coverage)
     summaries: dict[int, SummaryRecord | None] = attrs.field(factory=dict)
+    documents: dict[tuple[str, str], DocumentRecord | None] = attrs.field(factory=dict)
+    newest_documents: dict[tuple[str, int], DocumentRecord | None] = attrs.field(factory=dict)
 
     @property
     def scope(self) -> str:
@@ -114,7 +120,22 @@ class ConversationPart:
             free_ids=set(self.free_ids),
             coverage=self.coverage.copy(),
             summaries=dict(self.summaries),
+            documents=dict(self.documents),
+            newest_documents=dict(self.newest_documents),
         )
+
+
+@attrs.define
+class ValuePart:
+    """A value, which has a scope of its own, so that those who change others need not wait.
+
+    Attributes:
+        revision: The revision of its scope.
+        record: The document, or None if there is none.
+    """
+
+    revision: int
+    record: DocumentRecord | None
 
 
 @attrs.define(kw_only=True)
@@ -130,7 +151,14 @@ class Known:
         newest: The numbers of sessions, or None if there is none.
         homes: The conversations that have the rows of sessions, or None if there is none.
         open_entries: The tickets of the entries of a conversation that have not ended.
+        stalled: The open entries whose lock nobody holds, by time, position and limit.
+        payloads: The entries that still have their payload, by position and limit.
+        authored: Where messages of an author are, by author, number and limit.
+        numbered: Documents by number.
+        put_aside: Rows that were put aside, by place and limit.
+        values: Values by what names their scopes.
         counts: How many there are of a kind in a conversation, or in a session of it.
+        document_counts: How many documents there are of each kind.
         lists: Lists of sessions.
         revisions: Revisions of scopes that were asked for alone.
         written: Which writes have happened.
@@ -145,7 +173,16 @@ class Known:
     newest: dict[NewestOf, int | None] = attrs.field(factory=dict)
     homes: dict[int, str | None] = attrs.field(factory=dict)
     open_entries: dict[str, tuple[str, ...]] = attrs.field(factory=dict)
+    stalled: dict[tuple[int, int, int], tuple[EntryRecord, ...]] = attrs.field(factory=dict)
+    payloads: dict[tuple[int, int], tuple[EntryRecord, ...]] = attrs.field(factory=dict)
+    authored: dict[tuple[str, int, int], tuple[AuthoredRow, ...]] = attrs.field(factory=dict)
+    numbered: dict[DocumentQuery, tuple[DocumentRecord, ...]] = attrs.field(factory=dict)
+    put_aside: dict[tuple[tuple[str, str, str], int], tuple[DocumentRecord, ...]] = attrs.field(
+        factory=dict
+    )
+    values: dict[str, ValuePart] = attrs.field(factory=dict)
     counts: dict[tuple[str, str, int | None], int] = attrs.field(factory=dict)
+    document_counts: dict[tuple[str, int | None], dict[str, int]] = attrs.field(factory=dict)
     lists: dict[tuple[SessionQuery, str | None], tuple[SessionRecord, ...]] = attrs.field(
         factory=dict
     )

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from operator import attrgetter
 from typing import Any, Generic, Protocol, TypeVar, cast
 
 import attrs
+
+from vitehub_chat.model.filling import Filler
 
 R = TypeVar("R")
 
@@ -42,26 +45,35 @@ class Statements(Protocol):
 class Records(Generic[R]):
     """How records of one kind become values of statements and are made of rows."""
 
-    def __init__(self, kind: Callable[..., R], facts: Sequence[str] = ()) -> None:
+    def __init__(self, kind: type[R], facts: Sequence[str] = ()) -> None:
         """Say what is made, from columns in the order of its fields, and which fields are bools."""
-        self._kind = kind
+        self._filler = Filler(kind)
         self._names = tuple(field.name for field in attrs.fields(cast("Any", kind)))
+        self._read = attrgetter(*self._names)
         self._facts = tuple(self._names.index(name) for name in facts)
 
     def values_of(self, record: R) -> dict[str, Any]:
         """Return the fields of a record by name."""
-        return {name: getattr(record, name) for name in self._names}
+        return dict(zip(self._names, self._read(record), strict=True))
 
     def one(self, row: Columns | None) -> R | None:
         """Return the record of a row, or None without one."""
-        return None if row is None else self._make(row)
+        return None if row is None else self.make(row)
 
     def all(self, rows: Iterable[Columns]) -> list[R]:
         """Return the records of rows."""
-        return [self._make(row) for row in rows]
+        return [self.make(row) for row in rows]
 
-    def _make(self, row: Columns) -> R:
-        fields = dict(zip(self._names, row, strict=True))
+    def columns_of(self, record: R) -> Columns:
+        """Return the fields of a record as a row has them."""
+        columns: Columns = self._read(record)
+        return columns
+
+    def make(self, row: Columns) -> R:
+        """Return the record of a row."""
+        if not self._facts:
+            return self._filler.fill(row)
+        fields = list(row)
         for position in self._facts:
-            fields[self._names[position]] = bool(row[position])
-        return self._kind(**fields)
+            fields[position] = bool(row[position])
+        return self._filler.fill(fields)

@@ -17,6 +17,7 @@ import attrs
 from vitehub_chat.errors import ConfigError
 
 _HEAD = re.compile(r"^-- name: (\w+)\n-- .+\n", re.MULTILINE)
+_STATEMENT = re.compile(r"(?:\$\$.*?\$\$|[^;])+", re.DOTALL)
 _PREFIX = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 NO_PARTS: Mapping[str, str] = MappingProxyType({})
@@ -62,7 +63,7 @@ def load_migrations(dialect: str, prefix: str) -> Sequence[Migration]:
     for name, text in _files(f"{dialect}/migrations"):
         checksum = hashlib.sha256(text.encode()).hexdigest()
         body = re.sub(r"^--.*\n", "", text, flags=re.MULTILINE).format(prefix=prefix)
-        statements = tuple(each.strip() for each in body.split(";") if each.strip())
+        statements = tuple(each.strip() for each in _STATEMENT.findall(body) if each.strip())
         migrations.append(Migration(int(name), checksum, statements))
     return migrations
 

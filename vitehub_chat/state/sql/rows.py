@@ -6,13 +6,14 @@ import abc
 from collections.abc import Sequence
 from typing import Any, Final
 
-from vitehub_chat.state.records import RowRecord
-from vitehub_chat.state.sql.mapping import Records, Statements, Values
+from vitehub_chat.state.records import AuthoredRow, RowRecord
+from vitehub_chat.state.sql.mapping import Columns, Records, Statements, Values
 from vitehub_chat.state.tables import RowQuery
 
 _SEQ_BITS: Final = 32
 
-_records = Records(RowRecord, facts=("is_shown",))
+ROWS: Final = Records(RowRecord, facts=("is_shown",))
+_authored = Records(AuthoredRow)
 
 
 class SqlRows(abc.ABC):
@@ -24,20 +25,20 @@ class SqlRows(abc.ABC):
     def by_message(self, conversation_key: int, message_id: str, now: int, /) -> RowRecord | None:
         """Return the row of a message id."""
         values = {"conversation_key": conversation_key, "message_id": message_id, "now": now}
-        return _records.one(self._sql.fetch("rows.by_message", values))
+        return ROWS.one(self._sql.fetch("rows.by_message", values))
 
     def insert(self, row: RowRecord, /) -> None:
         """Insert a row under its number, in place of an expired one of the same message."""
-        self._insert({**_records.values_of(row), "id": _id_of(row.conversation_key, row.seq)})
+        self._insert({**ROWS.values_of(row), "id": _id_of(row.conversation_key, row.seq)})
 
     def replace(self, row: RowRecord, /) -> None:
         """Replace the row of that number."""
-        values = {**_records.values_of(row), "id": _id_of(row.conversation_key, row.seq)}
+        values = {**ROWS.values_of(row), "id": _id_of(row.conversation_key, row.seq)}
         self._sql.change("rows.replace", values)
 
     def select(self, query: RowQuery, /) -> Sequence[RowRecord]:
         """Return rows in the order asked for; touches about as many as it returns."""
-        return _records.all(self._sql.fetch_all(_name_of(query), _bounds_of(query)))
+        return ROWS.all(self._fetch(query))
 
     def exists(self, query: RowQuery, /) -> bool:
         """Tell whether any row matches."""
@@ -46,7 +47,7 @@ class SqlRows(abc.ABC):
     def pending(self, conversation_key: int, /) -> Sequence[RowRecord]:
         """Return the rows of status `pending`, by number."""
         values = {"conversation_key": conversation_key}
-        return _records.all(self._sql.fetch_all("rows.pending", values))
+        return ROWS.all(self._sql.fetch_all("rows.pending", values))
 
     def delete(self, conversation_key: int, session_key: int | None, /) -> int:
         """Delete the rows of a conversation, or of one of its sessions, and count them."""
@@ -59,6 +60,19 @@ class SqlRows(abc.ABC):
         return self._sql.delete(
             "rows.delete_conversation" if whole else "rows.delete_session", values
         )
+
+    def remove(self, rows: Sequence[RowRecord], /) -> None:
+        """Delete these rows."""
+        for row in rows:
+            self._sql.delete("rows.remove", {"id": _id_of(row.conversation_key, row.seq)})
+
+    def by_author(self, author: str, after: int, limit: int, /) -> Sequence[AuthoredRow]:
+        """Return rows of an author in all conversations, by their ids."""
+        values = {"author": author, "after": after, "limit": limit}
+        return _authored.all(self._sql.fetch_all("rows.by_author", values))
+
+    def _fetch(self, query: RowQuery) -> Sequence[Columns]:
+        return self._sql.fetch_all(_name_of(query), _bounds_of(query))
 
     @abc.abstractmethod
     def _insert(self, values: Values) -> None:

@@ -38,10 +38,7 @@ async def open_schema(loader: Loader, texts: Texts, clock: Clock, *, may_migrate
         SchemaVersionError: A newer release made the store; it was not touched.
         ConfigError: It would have to be migrated, and must not.
     """
-    tracks = (
-        _Track("meta.versions", "meta.add_version", texts.migrations),
-        _Track("versions.of_requests", "versions.add", texts.migrations_for_requests),
-    )
+    tracks = _tracks_of(texts)
     for _ in range(_RACES):
         missing, secret = await _read(loader, texts, tracks)
         if secret is not None and not missing:
@@ -54,6 +51,24 @@ async def open_schema(loader: Loader, texts: Texts, clock: Clock, *, may_migrate
         except StateConflictError:
             continue  # somebody else did it meanwhile
     raise StateError("the schema kept changing while the state was opened")
+
+
+async def read_versions(loader: Loader, texts: Texts) -> tuple[int, int]:
+    """Return the version of a store, 0 for one without tables, and that of this release.
+
+    Raises:
+        SchemaVersionError: A newer release made the store.
+    """
+    missing, _ = await _read(loader, texts, _tracks_of(texts))
+    newest = len(texts.migrations)
+    return newest - sum(track.versions == "meta.versions" for track, _ in missing), newest
+
+
+def _tracks_of(texts: Texts) -> tuple[_Track, _Track]:
+    return (
+        _Track("meta.versions", "meta.add_version", texts.migrations),
+        _Track("versions.of_requests", "versions.add", texts.migrations_for_requests),
+    )
 
 
 async def drop_schema(loader: Loader, texts: Texts) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from vitehub_chat.state.records import ConversationRecord, LockRecord, SummaryRecord
+from vitehub_chat.state.sql.documents import SqlDocuments
 from vitehub_chat.state.sql.entries import SqlEntries
 from vitehub_chat.state.sql.mapping import Records, Statements
 from vitehub_chat.state.sql.rows import SqlRows
@@ -25,6 +26,7 @@ class SqlTables:
         self.sessions = SqlSessions(statements)
         self.rows = rows
         self.summaries = SqlSummaries(statements)
+        self.documents = SqlDocuments(statements)
 
     @property
     def secret(self) -> bytes:

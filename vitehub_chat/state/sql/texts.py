@@ -12,9 +12,11 @@ import attrs
 from vitehub_chat.errors import ConfigError
 from vitehub_chat.state.sql.named import Migration, load_migrations, load_statements
 
-DIALECTS: Final = ("sqlite",)
+DIALECTS: Final = ("sqlite", "postgres")
 
 _PARTS: Final[Mapping[str, str]] = {
+    "select_document": "documents.select_document",
+    "live_document": "documents.live",
     "select_entry": "entries.select_entry",
     "select_row": "rows.select_row",
     "select_session": "sessions.select_session",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
 import attrs
@@ -20,9 +21,16 @@ _WRITES_AT_ONCE: Final = 1000
 _KEPT_US: Final = 3_600_000_000
 """How long idle scopes and notes of writes stay: longer than any write is repeated."""
 
+_KEPT: Final = (
+    "upkeep.raise_expiring",
+    "rows.keep_forever",
+    "upkeep.raise_expiring_documents",
+    "documents.keep_forever",
+)
 _REMOVALS: Final = (
     "rows.purge",
     "entries.purge",
+    "documents.purge",
     "upkeep.raise_floor",
     "upkeep.purge_scopes",
     "upkeep.purge_writes",
@@ -60,13 +68,12 @@ class Upkeep:
             self.due_at = now + self.interval
 
     async def keep_forever(self) -> None:
-        """Let no stored row expire, those that have expired included, in short transactions."""
-        limit: dict[str, Value] = {"limit": _UNEXPIRED_AT_ONCE}
-        has_expiring: Statement = (self.texts["upkeep.has_expiring"], {})
-        names = ("upkeep.raise_expiring", "rows.keep_forever")
+        """Let no row, plan or summary expire, expired ones included, in short transactions."""
+        values: dict[str, Value] = {"limit": _UNEXPIRED_AT_ONCE, "besides": "value"}
+        has_expiring: Statement = (self.texts["upkeep.has_expiring"], values)
         is_more = (await self.loader.ask([has_expiring]))[0][0][0]
         while is_more:
-            batch = [*((self.texts[name], limit) for name in names), has_expiring]
+            batch = [*self._statements(_KEPT, values), has_expiring]
             is_more = (await self.loader.ask(batch))[-1][0][0]
 
     async def _remove(self, now: int) -> bool:
@@ -80,5 +87,10 @@ class Upkeep:
         is_due: Statement = (self.texts["upkeep.is_due"], values)
         if not (await self.loader.ask([is_due]))[0][0][0]:
             return False
-        batch = [*((self.texts[name], values) for name in _REMOVALS), is_due]
+        batch = [*self._statements(_REMOVALS, values), is_due]
         return bool((await self.loader.ask(batch))[-1][0][0])
+
+    def _statements(self, names: Iterable[str], values: Mapping[str, Value]) -> Iterator[Statement]:
+        """Yield statements; a dialect that does two things at once has one for both."""
+        found = self.texts.statements
+        yield from ((found[name], values) for name in names if name in found)

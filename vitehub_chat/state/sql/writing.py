@@ -9,6 +9,7 @@ import attrs
 
 from vitehub_chat.state.sql.columns import (
     CONVERSATIONS,
+    DOCUMENTS,
     ENTRIES,
     LOCKS,
     ROWS,
@@ -20,13 +21,11 @@ from vitehub_chat.state.sql.columns import (
 from vitehub_chat.state.sql.driver import Statement, Value
 from vitehub_chat.state.sql.guards import make_guards
 from vitehub_chat.state.sql.known import Known
+from vitehub_chat.state.sql.looks.documents import values_scope
 from vitehub_chat.state.sql.mapping import Records
 from vitehub_chat.state.sql.scratch.locks import revision_of
-from vitehub_chat.state.sql.scratch.work import Place, Removal, Work
+from vitehub_chat.state.sql.scratch.work import Change, Place, Raise, Removal, Work
 from vitehub_chat.state.sql.texts import Texts
-
-Change = tuple[Place, Any, Any]
-"""A record that is not what it was: its place, as it was, and as it is now."""
 
 _RECORDS: Final[Mapping[str, Records[Any]]] = {
     "lock": LOCKS,
@@ -35,6 +34,8 @@ _RECORDS: Final[Mapping[str, Records[Any]]] = {
     "session": SESSIONS,
     "row": ROWS,
     "summary": SUMMARIES,
+    "document": DOCUMENTS,
+    "value": DOCUMENTS,
 }
 _INSERTS: Final = {
     "lock": "locks.put",
@@ -43,6 +44,8 @@ _INSERTS: Final = {
     "session": "changes.insert_session",
     "row": "rows.insert",
     "summary": "summaries.put",
+    "document": "documents.put",
+    "value": "documents.put",
 }
 _UPDATES: Final = {
     "lock": "locks.put",
@@ -51,12 +54,16 @@ _UPDATES: Final = {
     "session": "sessions.update",
     "row": "rows.replace",
     "summary": "summaries.put",
+    "document": "documents.put",
+    "value": "documents.put",
 }
 _DELETES: Final = {
     "lock": "locks.delete",
     "entry": "entries.delete",
     "session": "sessions.delete",
     "row": "changes.delete_row",
+    "document": "documents.delete",
+    "value": "documents.delete",
 }
 
 
@@ -99,16 +106,17 @@ def make_batch(
     changes = changes_of(work)
     relied = {**fenced, **work.scopes}
     raised = {_scope_of(place) for place, _, _ in changes} | fenced.keys()
-    raised |= {f"conversation:{each.encoded}" for each in work.removals}
+    raised |= {scope for each in work.removals for scope in _scopes_of(each)}
     revisions = {scope: _next(work.known, scope, relied.get(scope, 0)) for scope in raised}
+    raises = [_raise(work.known, each, revisions[each], at) for each in sorted(revisions)]
     return Batch(
         at,
         nonce,
         revisions,
         [
-            *make_guards(texts, work, relied, at=at, nonce=nonce),
-            *(_raise(texts, work.known, each, revisions[each], at) for each in sorted(revisions)),
+            *make_guards(texts, work, changes, relied, raises, at=at, nonce=nonce),
             *(_remove(texts, each) for each in work.removals),
+            *(_release(texts, *each) for each in sorted(work.released_runs)),
             *_write(texts, changes),
         ],
     )
@@ -116,7 +124,15 @@ def make_batch(
 
 def _scope_of(place: Place) -> str:
     kind, home, _ = place
+    if kind == "value":
+        return f"value:{home}"
     return f"lock:{home}" if kind in {"lock", "entry"} else f"conversation:{home}"
+
+
+def _scopes_of(removal: Removal) -> Iterator[str]:
+    yield f"conversation:{removal.encoded}"
+    if removal.kind == "documents" and removal.session_key is None:
+        yield values_scope(removal.encoded)
 
 
 def _next(known: Known, scope: str, revision: int) -> int:
@@ -133,21 +149,25 @@ def _current(known: Known, place: Place) -> object:
         return known.locks[home].lock
     if kind == "entry":
         return known.locks[home].entries.get(str(key))
+    if kind == "value":
+        return known.values[home].record
     part = known.conversations[home]
     if kind == "conversation":
         return part.record
-    if kind == "session":
-        return part.sessions.get(int(key))
-    if kind == "row":
-        return part.rows.get(int(key))
-    return part.summaries.get(int(key))
+    tables: Mapping[str, Mapping[Any, object]] = {
+        "session": part.sessions,
+        "row": part.rows,
+        "summary": part.summaries,
+        "document": part.documents,
+    }
+    return tables[kind].get(key)
 
 
-def _raise(texts: Texts, known: Known, scope: str, revision: int, at: int) -> Statement:
+def _raise(known: Known, scope: str, revision: int, at: int) -> Raise:
     kind, _, key = scope.partition(":")
     part = known.locks.get(key) if kind == "lock" else None
-    idle_at = at if part is not None and part.is_idle else None
-    return texts["scopes.raise"], {"scope": scope, "revision": revision, "idle_at": idle_at}
+    is_idle = kind in {"value", "values"} or (part is not None and part.is_idle)
+    return Raise(scope, revision, at if is_idle else None)
 
 
 def _remove(texts: Texts, removal: Removal) -> Statement:
@@ -155,11 +175,19 @@ def _remove(texts: Texts, removal: Removal) -> Statement:
     scope = "conversation" if removal.session_key is None else "session"
     return texts[f"{removal.kind}.delete_{scope}"], {
         "conversation": removal.encoded,
+        "home": removal.encoded,
         "conversation_key": key,
         "session_key": removal.session_key,
+        "lane": removal.lanes[0],
+        "base_lane": removal.lanes[1],
         "above": row_id(key, 0),
         "below": row_id(key + 1, 0),
     }
+
+
+def _release(texts: Texts, session_key: int, ticket_id: str) -> Statement:
+    values: dict[str, Value] = {"session_key": session_key, "run_ticket_id": ticket_id}
+    return texts["entries.release_claims"], values
 
 
 def _write(texts: Texts, changes: Iterable[Change]) -> Iterator[Statement]:

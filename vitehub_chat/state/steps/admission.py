@@ -75,11 +75,12 @@ def _is_repeat(tx: Transaction, first: EntryRecord, now: int) -> bool:
 
 def _accept(tx: Transaction, entry: EntryRecord, terms: Terms) -> Admission:
     policy, now, owner = terms.policy, terms.now, entry.owner or ""
-    is_free = live_lock(tx, entry.lock_key, now) is None
-    if is_free:
+    lock = tx.locks.get(entry.lock_key)
+    is_free = lock is None or lock.until <= now
+    if lock is not None and is_free:
         reclaim(tx, entry.lock_key)
     waiting = tx.entries.count_waiting(entry.lock_key, now)
-    if is_free and not waiting:
+    if is_free and not waiting and policy.strategy != "debounce":
         # Most messages find their lock free: written as running at once, not as waiting first.
         inserted = tx.entries.insert(as_running(entry, entry.ticket_id))
         granted = grant(tx, [inserted], owner, terms.lease, now)
@@ -99,6 +100,9 @@ def _accept(tx: Transaction, entry: EntryRecord, terms: Terms) -> Admission:
                 grant=head,
             )
         pushed_out = _push_out(tx, entry.lock_key, waiting - policy.max_queue_size + 1, now)
+    if policy.max_queue_size is not None and waiting + 1 >= policy.max_queue_size:
+        # A line that is full waits for nothing more.
+        entry = attrs.evolve(entry, settles_at=entry.settles_at and now)
     tx.entries.insert(entry)
     return Admission(
         verdict="accepted",
@@ -140,4 +144,16 @@ def _entry_of(new: NewEntry, terms: Terms) -> EntryRecord:
         expires_at=None if ttl is None else now + in_us(ttl),
         claim_until=claim_until,
         keep_until=max(claim_until, now + MIN_KEEP),
+        settles_at=_settles_at(terms),
     )
+
+
+def _settles_at(terms: Terms) -> int | None:
+    """Return how long a message waits for more of them, which is less than it may wait at all."""
+    policy = terms.policy
+    if policy.strategy != "debounce":
+        return None
+    wait = in_us(policy.debounce)
+    if policy.queue_entry_ttl is not None:
+        wait = min(wait, in_us(policy.queue_entry_ttl) * 7 // 8)
+    return terms.now + wait

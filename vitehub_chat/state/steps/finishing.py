@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 import attrs
 
 from vitehub_chat.errors import StateError
 from vitehub_chat.model.messages import Message
+from vitehub_chat.model.plans import TurnPlan
 from vitehub_chat.state.codec import decode_end, decode_row, encode_end
 from vitehub_chat.state.records import EntryRecord, RowRecord
+from vitehub_chat.state.row_requests import Pruned, PruneRequest
 from vitehub_chat.state.steps.granting import (
     MIN_KEEP,
     grant_next,
@@ -15,7 +19,10 @@ from vitehub_chat.state.steps.granting import (
     is_expired,
     live_lock,
     pass_on,
+    settling_until,
 )
+from vitehub_chat.state.steps.planning import store_plan
+from vitehub_chat.state.steps.pruning import prune_gently
 from vitehub_chat.state.steps.recording import Writing, write_answer
 from vitehub_chat.state.tables import Transaction
 from vitehub_chat.state.values import Finished, NewRow, Outcome, TurnEnd, Withdrawal
@@ -36,12 +43,17 @@ def finish(
     owner: str,
     lease: int,
     writing: Writing,
+    plan: TurnPlan | None = None,
+    prune: PruneRequest | None = None,
 ) -> Finished:
     """Carry out `TurnStore.finish`."""
     lead, now = _entry(tx, ticket_id), writing.now
     record = None
     if answer is not None and lead.session_key is not None:
         record = write_answer(tx, lead, answer, writing)
+    if plan is not None and lead.session_key is not None:
+        store_plan(tx, lead.session_key, plan, writing)
+    pruned = None if prune is None else _prune(tx, lead, prune, writing)
     text = encode_end(end, with_message=record is None)
     for entry in tx.entries.of_run(ticket_id):
         tx.entries.update(
@@ -56,7 +68,17 @@ def finish(
     return Finished(
         row=None if record is None else decode_row(record),
         next=pass_on(tx, lead.lock_key, owner, lease, now),
+        pruned=pruned,
     )
+
+
+def _prune(
+    tx: Transaction, lead: EntryRecord, prune: PruneRequest, writing: Writing
+) -> Pruned | None:
+    session = None if lead.session_key is None else tx.sessions.get(lead.session_key)
+    if session is None:
+        return None
+    return prune_gently(tx, session.conversation, prune, writing.retention, writing.now)
 
 
 def outcome(tx: Transaction, ticket_id: str, now: int) -> Outcome:
@@ -76,7 +98,7 @@ def outcome(tx: Transaction, ticket_id: str, now: int) -> Outcome:
         if is_expired(entry, now):
             end = TurnEnd(status="dropped", reason="expired")
             return Outcome(state="ended", end=end)
-        return Outcome(state="waiting", is_stalled=lock is None)
+        return _waiting(tx, entry, now) if lock is None else Outcome(state="waiting")
     if lock is None or lock.ticket_id != entry.run_ticket_id:
         if entry.state == "running":
             return Outcome(state="waiting", is_stalled=True)
@@ -86,6 +108,15 @@ def outcome(tx: Transaction, ticket_id: str, now: int) -> Outcome:
         grant=grant_of(lock, list(tx.entries.of_run(lock.ticket_id))),
         run_ticket_id=entry.run_ticket_id,
     )
+
+
+def _waiting(tx: Transaction, entry: EntryRecord, now: int) -> Outcome:
+    """Tell whether an entry whose lock is free only waits for somebody to take it."""
+    head = tx.entries.first_waiting(entry.lock_key) or entry
+    until = settling_until(tx, head)
+    if until <= now:
+        return Outcome(state="waiting", is_stalled=True)
+    return Outcome(state="waiting", settles_in=timedelta(microseconds=until - now))
 
 
 def renew(tx: Transaction, ticket_id: str, token: int | None, lease: int, now: int) -> bool:

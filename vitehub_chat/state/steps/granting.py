@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import attrs
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 
 MIN_KEEP = 60_000_000
 """How long the end of an entry can be looked up at least, in microseconds."""
+MOST_AHEAD = 1_000_000
+"""How long before its oldest entry would expire a line settles, at most, in microseconds."""
 
 
 def check_fence(tx: Transaction, fence: Fence | None, now: int) -> None:
@@ -51,24 +54,30 @@ def grant_next(tx: Transaction, lock_key: str, owner: str, lease: int, now: int)
 
 
 def pass_on(tx: Transaction, lock_key: str, owner: str, lease: int, now: int) -> Grant | None:
-    """Give a lock that nobody needs any more to the group that waits longest, or delete it."""
+    """Give a lock that nobody needs any more to the group that waits longest, or delete it.
+
+    It is deleted, too, while those who wait are still settling, and without an `owner` when nobody
+    waits for the group: whoever comes next takes it.
+    """
     head = _first_unexpired(tx, lock_key, now)
-    if head is None:
+    if head is None or settling_until(tx, head) > now:
         tx.locks.delete(lock_key)
         return None
     group = _group_of(tx, head, now)
+    if not owner and not _is_attended(group[-1], now):
+        tx.locks.delete(lock_key)
+        return None
     return grant(tx, group, owner, lease, now)
 
 
 def grant(tx: Transaction, group: list[EntryRecord], owner: str, lease: int, now: int) -> Grant:
     """Give the lock to a group, its newest entry being the one that is answered."""
     lead = group[-1]
-    attended = lead.owner is not None and lead.attended_until > now
     lock = LockRecord(
         lock_key=lead.lock_key,
         token=tx.locks.next_token(),
         ticket_id=lead.ticket_id,
-        owner=lead.owner if attended and lead.owner is not None else owner,
+        owner=lead.owner if lead.owner is not None and _is_attended(lead, now) else owner,
         until=now + lease,
     )
     tx.locks.put(lock)
@@ -115,13 +124,51 @@ def reclaim(tx: Transaction, lock_key: str) -> None:
     tx.locks.delete(lock_key)
 
 
+def settling_until(tx: Transaction, head: EntryRecord) -> int:
+    """Return until when a line waits for more messages, from its first entry; 0 if it does not.
+
+    That is until the newest entry has waited long enough, but a while before the oldest one would
+    expire, so that it can still be run.
+    """
+    if head.settles_at is None:
+        return 0
+    newest = tx.entries.last_waiting(head.lock_key) or head
+    if newest.settles_at is None:
+        return 0
+    if head.expires_at is None:
+        return newest.settles_at
+    ahead = min(MOST_AHEAD, max(head.expires_at - head.settles_at, 0) // 2)
+    return min(newest.settles_at, head.expires_at - ahead)
+
+
+def quarantine(
+    tx: Transaction,
+    ticket_ids: Sequence[str],
+    fence: Fence,
+    owner: str,
+    lease: int,
+    now: int,
+) -> Grant | None:
+    """Carry out `TurnStore.quarantine`."""
+    lock = tx.locks.get(fence.lock_key)
+    run = [] if lock is None else [entry.ticket_id for entry in tx.entries.of_run(lock.ticket_id)]
+    reclaim(tx, fence.lock_key)
+    for entry in map(tx.entries.get, ticket_ids):
+        if entry is not None and entry.ticket_id in run and entry.state == "waiting":
+            end_unrun(tx, entry, "unreadable", now)
+    return pass_on(tx, fence.lock_key, owner, lease, now)
+
+
 def end_unrun(tx: Transaction, entry: EntryRecord, reason: str, now: int) -> None:
-    """End an entry that never ran; its claim is released, so it may be sent again."""
+    """End an entry that never ran; its claim is released, so it may be sent again.
+
+    What cannot be read is kept for a look at it, as long as its end.
+    """
     tx.entries.update(
         attrs.evolve(
             entry,
             state="ended",
-            payload=None,
+            payload=entry.payload if reason == "unreadable" else None,
             claim_key=None,
             keep_until=max(entry.keep_until, now + MIN_KEEP),
             end=encode_end(TurnEnd(status="dropped", reason=reason), with_message=False),
@@ -132,6 +179,11 @@ def end_unrun(tx: Transaction, entry: EntryRecord, reason: str, now: int) -> Non
 def is_expired(entry: EntryRecord, now: int) -> bool:
     """Tell whether a waiting entry has waited too long."""
     return entry.expires_at is not None and entry.expires_at <= now
+
+
+def _is_attended(entry: EntryRecord, now: int) -> bool:
+    """Tell whether a process is known to wait for an entry."""
+    return entry.owner is not None and entry.attended_until > now
 
 
 def _first_unexpired(tx: Transaction, lock_key: str, now: int) -> EntryRecord | None:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 from datetime import datetime
 
 import attrs
 
-from vitehub_chat.errors import NotFoundError
+from vitehub_chat.errors import NotFoundError, StateError
 from vitehub_chat.model.clock import from_epoch_us, to_epoch_us
 from vitehub_chat.model.json_text import replace_surrogates
 from vitehub_chat.model.keys import ConversationKey, encode_key
 from vitehub_chat.model.rows import SessionInfo, SessionPage, Summary
+from vitehub_chat.state.codec import check_intact
 from vitehub_chat.state.cursors import decode_cursor, encode_cursor
 from vitehub_chat.state.records import SessionRecord, SummaryRecord
 from vitehub_chat.state.tables import SessionQuery, Transaction
@@ -56,12 +58,26 @@ def list_sessions(tx: Transaction, request: ListRequest) -> SessionPage:
     following = None
     if len(found) > len(page):
         following = encode_cursor(tx.secret, scope, page[-1].last_message_at, page[-1].key)
-    return SessionPage(items=tuple(info_of(session) for session in page), next_cursor=following)
+    items: list[SessionInfo] = []
+    for session in page:
+        with contextlib.suppress(StateError):
+            items.append(info_of(session))
+    return SessionPage(items=tuple(items), next_cursor=following, unreadable=len(page) - len(items))
 
 
 def get_session(tx: Transaction, key: ConversationKey, session_id: str | None) -> SessionInfo:
     """Carry out `SessionStore.get`."""
     return info_of(_session(tx, key, session_id))
+
+
+def rename_session(
+    tx: Transaction, key: ConversationKey, session_id: str | None, title: str | None
+) -> SessionInfo:
+    """Carry out `SessionStore.rename`."""
+    session = _session(tx, key, session_id)
+    renamed = attrs.evolve(session, title=None if title is None else replace_surrogates(title))
+    tx.sessions.update(renamed)
+    return info_of(renamed)
 
 
 def save_summary(
@@ -93,22 +109,36 @@ def get_summary(tx: Transaction, key: ConversationKey, session_id: str | None) -
     found = tx.summaries.get(conversation.key, session_key)
     if found is None:
         return None
-    return Summary(text=found.text, created_at=from_epoch_us(found.created_at))
+    try:
+        check_intact(found.text)
+        return Summary(text=found.text, created_at=from_epoch_us(found.created_at))
+    except (ValueError, TypeError, OverflowError) as error:
+        raise StateError("a stored summary cannot be read", code="corrupt") from error
 
 
 def info_of(session: SessionRecord) -> SessionInfo:
-    """Return a session as lists show it."""
-    return SessionInfo(
-        id=session.chat_id,
-        session_id=session.session_id,
-        conversation=ConversationKey.decode(session.conversation),
-        title=session.title,
-        started_at=from_epoch_us(session.started_at),
-        last_message_at=from_epoch_us(session.last_message_at),
-        message_count=session.message_count,
-        user_key=session.user_key,
-        generation=session.generation,
-    )
+    """Return a session as lists show it.
+
+    Raises:
+        StateError: It cannot be read (`corrupt`).
+    """
+    try:
+        check_intact(session.chat_id, session.session_id, session.title, session.user_key)
+        check_intact(session.conversation)
+        return SessionInfo(
+            id=session.chat_id,
+            session_id=session.session_id,
+            conversation=ConversationKey.decode(session.conversation),
+            title=session.title,
+            started_at=from_epoch_us(session.started_at),
+            last_message_at=from_epoch_us(session.last_message_at),
+            message_count=session.message_count,
+            user_key=session.user_key,
+            generation=session.generation,
+        )
+    except (ValueError, TypeError, OverflowError) as error:
+        text = f"the stored session {session.key} cannot be read"
+        raise StateError(text, code="corrupt") from error
 
 
 def _session(tx: Transaction, key: ConversationKey, session_id: str | None) -> SessionRecord:

@@ -6,21 +6,23 @@ from collections.abc import Sequence
 
 import attrs
 
-from vitehub_chat.errors import NotFoundError, StateError
+from vitehub_chat.errors import NotFoundError
 from vitehub_chat.model.keys import ConversationKey, encode_key
-from vitehub_chat.model.rows import HistoryPage, Row
-from vitehub_chat.state.codec import decode_row
+from vitehub_chat.model.rows import HistoryPage, MessageRange, Row
 from vitehub_chat.state.cursors import decode_cursor, encode_cursor
 from vitehub_chat.state.records import ConversationRecord, RowRecord
-from vitehub_chat.state.steps.granting import live_lock
-from vitehub_chat.state.tables import RowQuery, Transaction
-from vitehub_chat.state.values import (
-    PageRequest,
-    RowBatch,
-    SessionRef,
-    WindowRequest,
-    WindowRows,
+from vitehub_chat.state.row_requests import AgeLimit, RangeRequest
+from vitehub_chat.state.steps.anchors import readable_rolling, system_rows
+from vitehub_chat.state.steps.scopes import find_message, find_scope
+from vitehub_chat.state.steps.visible import (
+    VisibleRows,
+    decode,
+    decode_readable,
+    drop_old,
+    is_growing,
 )
+from vitehub_chat.state.tables import RowQuery, Transaction
+from vitehub_chat.state.values import PageRequest, RowBatch, SessionRef, WindowRequest, WindowRows
 
 
 def read_window(
@@ -31,42 +33,76 @@ def read_window(
     now: int,
 ) -> WindowRows:
     """Return the newest rows of a session that are shown, and those between them that are not."""
+    rolling = readable_rolling(tx, session_key, now) if window.from_anchor else None
     query = RowQuery(
         conversation_key=conversation_key,
         session_key=None if window.whole_conversation else session_key,
         is_shown=True,
+        above=None if rolling is None or rolling.anchor == 1 else rolling.anchor - 1,
         order="descending",
-        limit=window.limit + len(window.besides),
         now=now,
     )
-    shown = [row for row in tx.rows.select(query) if row.message_id not in window.besides]
-    shown = shown[: window.limit]
-    is_full = len(shown) == window.limit
+    said, growing = _newest(tx, query, window)
+    is_full = len(said) == window.limit
     between = attrs.evolve(
         query,
         is_shown=False,
-        above=shown[-1].seq if is_full and shown else None,
+        above=said[-1].seq if is_full and said else query.above,
         limit=max(window.limit, 1),
     )
-    hidden = [row for row in tx.rows.select(between) if row.message_id not in window.besides]
-    readable = _decode_readable(tx, reversed_rows(shown), now)
-    left_out = _decode_readable(tx, reversed_rows(hidden), now)
-    # The answer of a turn that runs beside this one is not said yet.
-    growing = tuple(row for row in readable.rows if row.status == "pending")
+    unseen = [*_not_brought(tx.rows.select(between), window), *growing]
+    if rolling is not None:
+        said.extend(reversed(_not_brought(system_rows(tx, query, rolling), window)))
+    both = sorted([*said, *unseen], key=lambda row: row.seq)
+    seen = {row.seq for row in said}
+    young = drop_old(both, window.not_older_than)
+    shown = decode_readable(tx, [row for row in young if row.seq in seen], now)
+    others = decode_readable(tx, [row for row in young if row.seq not in seen], now)
     return WindowRows(
-        shown=tuple(row for row in readable.rows if row.status != "pending"),
-        not_shown=(*left_out.rows, *growing),
-        unreadable=(*readable.unreadable, *left_out.unreadable),
+        shown=shown.rows,
+        not_shown=others.rows,
+        unreadable=(*shown.unreadable, *others.unreadable),
+        rolling=rolling,
     )
 
 
-def reversed_rows(rows: Sequence[RowRecord]) -> list[RowRecord]:
-    """Return rows in the opposite order."""
-    return list(reversed(rows))
+def _newest(
+    tx: Transaction, query: RowQuery, window: WindowRequest
+) -> tuple[list[RowRecord], list[RowRecord]]:
+    """Return the newest rows, the last first, and the answers of turns that run beside this one.
+
+    These are not said yet, and take nobody's place.
+    """
+    now, limit = query.now, window.limit + len(window.besides)
+    found = _not_brought(tx.rows.select(attrs.evolve(query, limit=limit)), window)
+    growing = [row for row in found if is_growing(tx, row, now)]
+    if growing:
+        limit += _count_growing(tx, query, window)
+        found = _not_brought(tx.rows.select(attrs.evolve(query, limit=limit)), window)
+        growing = [row for row in found if is_growing(tx, row, now)]
+    said = [row for row in found if row not in growing] if growing else found
+    return said[: window.limit], growing
+
+
+def _count_growing(tx: Transaction, query: RowQuery, window: WindowRequest) -> int:
+    return sum(
+        query.session_key in {None, row.session_key}
+        and row.message_id not in window.besides
+        and is_growing(tx, row, query.now)
+        for row in tx.rows.pending(query.conversation_key)
+    )
+
+
+def _not_brought(rows: Sequence[RowRecord], window: WindowRequest) -> list[RowRecord]:
+    return [row for row in rows if row.message_id not in window.besides]
 
 
 def get_rows(
-    tx: Transaction, key: ConversationKey, message_ids: Sequence[str], now: int
+    tx: Transaction,
+    key: ConversationKey,
+    message_ids: Sequence[str],
+    age: AgeLimit | None,
+    now: int,
 ) -> tuple[Row, ...]:
     """Return the rows with some message ids, by number."""
     conversation = tx.conversations.get(key.encode())
@@ -74,7 +110,7 @@ def get_rows(
         return ()
     found = (tx.rows.by_message(conversation.key, each, now) for each in dict.fromkeys(message_ids))
     ordered = sorted((row for row in found if row is not None), key=lambda row: row.seq)
-    return tuple(_decode(tx, row, now) for row in ordered)
+    return tuple(decode(tx, row, now) for row in drop_old(ordered, age))
 
 
 def read_batch(
@@ -83,22 +119,45 @@ def read_batch(
     session_id: str | None,
     above: int,
     limit: int,
+    age: AgeLimit | None,
     now: int,
 ) -> tuple[RowBatch, int | None]:
     """Return the next rows above a number, and the number to go on above; None at the end."""
-    conversation = tx.conversations.get(key.encode())
-    if conversation is None:
+    scope = find_scope(tx, key, session_id)
+    if not scope.exists:
         return RowBatch(), None
-    query = RowQuery(
-        conversation_key=conversation.key,
-        session_key=_narrowed(tx, conversation, session_id),
-        above=above,
-        limit=limit,
-        now=now,
-    )
-    records = tx.rows.select(query)
+    rows = VisibleRows(tx, scope.rows(now), age)
+    records = rows.newer(above, limit)
     last = records[-1].seq if len(records) == limit else None
-    return _decode_readable(tx, records, now), last
+    return rows.decode(records), last
+
+
+def read_range(
+    tx: Transaction, key: ConversationKey, request: RangeRequest, now: int
+) -> MessageRange:
+    """Carry out `TranscriptStore.range`."""
+    scope = find_scope(tx, key, request.session_id)
+    rows = VisibleRows(tx, scope.rows(now), request.not_older_than)
+    limit = request.limit
+    if request.around is not None:
+        middle = find_message(tx, scope, request.around, now)
+        before = rows.older(middle.seq, limit // 2)
+        after = rows.newer(middle.seq, limit - 1 - limit // 2) if limit > 1 else []
+        return _range_of(rows, [*before, middle, *after], is_cut=False)
+    if not scope.exists:
+        return MessageRange(items=())
+    if request.from_seq is None:
+        end = None if request.to_seq is None else request.to_seq + 1
+        found = rows.older(end, limit + 1)
+        return _range_of(rows, found[-limit:], is_cut=len(found) > limit)
+    found = rows.newer(request.from_seq - 1, limit + 1)
+    found = [row for row in found if request.to_seq is None or row.seq <= request.to_seq]
+    return _range_of(rows, found[:limit], is_cut=len(found) > limit)
+
+
+def _range_of(rows: VisibleRows, records: list[RowRecord], *, is_cut: bool) -> MessageRange:
+    batch = rows.decode(records)
+    return MessageRange(items=batch.rows, truncated=is_cut, unreadable=batch.unreadable)
 
 
 def window_of(
@@ -127,8 +186,8 @@ def read_page(tx: Transaction, key: ConversationKey, request: PageRequest, now: 
     """Carry out `TranscriptStore.page`."""
     scope = encode_key(key.encode(), request.session_id)
     asked = None if request.cursor is None else decode_cursor(tx.secret, scope, request.cursor)
-    conversation = tx.conversations.get(key.encode())
-    if conversation is None:
+    found = find_scope(tx, key, request.session_id)
+    if found.conversation is None:
         if request.around is not None:
             raise NotFoundError("no message of that id in this conversation")
         return HistoryPage(
@@ -138,62 +197,45 @@ def read_page(tx: Transaction, key: ConversationKey, request: PageRequest, now: 
             at_live_edge=True,
             generation=0,
         )
-    pages = _Pages(tx, conversation, scope, request, now)
+    home = found.encoded if request.include_superseded else None
+    rows = VisibleRows(tx, found.rows(now), request.not_older_than, home)
+    pages = _Pages(tx, found.conversation, scope, request, rows)
     if request.around is not None:
         return pages.around(request.around)
     if asked is None:
-        return pages.page(pages.older(None, request.limit), position=None)
+        return pages.page(rows.older(None, request.limit), position=None)
     position, generation = asked
     if request.direction == "older":
-        return pages.page(pages.older(position, request.limit), position=position)
+        return pages.page(rows.older(position, request.limit), position=position)
     return pages.newer_page(position, generation)
 
 
+@attrs.frozen
 class _Pages:
     """Pages of one conversation, or of one of its sessions."""
 
-    def __init__(
-        self,
-        tx: Transaction,
-        conversation: ConversationRecord,
-        scope: str,
-        request: PageRequest,
-        now: int,
-    ) -> None:
-        self._tx = tx
-        self._conversation = conversation
-        self._scope = scope
-        self._request = request
-        self._now = now
-        self._all = RowQuery(
-            conversation_key=conversation.key,
-            session_key=_narrowed(tx, conversation, request.session_id),
-            now=now,
-        )
-
-    def older(self, position: int | None, limit: int) -> list[RowRecord]:
-        query = attrs.evolve(self._all, below=position, order="descending", limit=limit)
-        return reversed_rows(self._tx.rows.select(query))
-
-    def newer(self, position: int, limit: int) -> list[RowRecord]:
-        return list(self._tx.rows.select(attrs.evolve(self._all, above=position, limit=limit)))
+    _tx: Transaction
+    _conversation: ConversationRecord
+    _scope: str
+    _request: PageRequest
+    _rows: VisibleRows
 
     def around(self, message_id: str) -> HistoryPage:
-        found = self._tx.rows.by_message(self._conversation.key, message_id, self._now)
-        session_key = self._all.session_key
-        if found is None or (session_key is not None and found.session_key != session_key):
+        base = self._rows.base
+        found = self._tx.rows.by_message(self._conversation.key, message_id, base.now)
+        is_here = found is not None and base.session_key in {None, found.session_key}
+        if found is None or not is_here or not drop_old([found], self._request.not_older_than):
             raise NotFoundError("no message of that id in this conversation")
         limit = self._request.limit
-        before = self.older(found.seq, limit // 2)
-        after = self.newer(found.seq, limit - 1 - limit // 2) if limit > 1 else []
+        before = self._rows.older(found.seq, limit // 2)
+        after = self._rows.newer(found.seq, limit - 1 - limit // 2) if limit > 1 else []
         return self.page([*before, found, *after], position=None)
 
     def newer_page(self, position: int, generation: int) -> HistoryPage:
-        if generation != self._conversation.generation and position > 0:
-            at = attrs.evolve(self._all, above=position - 1, below=position + 1)
-            if not self._tx.rows.exists(at):
-                return self._reset()
-        return self.page(self.newer(position, self._request.limit), position=position)
+        is_old = generation != self._conversation.generation and position > 0
+        if is_old and not self._rows.exists(above=position - 1, below=position + 1):
+            return self._reset()
+        return self.page(self._rows.newer(position, self._request.limit), position=position)
 
     def page(self, records: list[RowRecord], *, position: int | None) -> HistoryPage:
         """Build the page; without rows it stays at the position it was asked for."""
@@ -204,16 +246,17 @@ class _Pages:
             if self._request.direction == "older" and position is not None:
                 last = max(position - 1, 0)
             first = last + 1
-        has_older = self._tx.rows.exists(attrs.evolve(self._all, below=first))
-        batch = _decode_readable(self._tx, records, self._now)
+        has_older = self._rows.exists(below=first)
+        at_live_edge = not self._rows.exists(above=last)
+        batch = self._rows.decode(records, self._cursor)
         return HistoryPage(
-            items=tuple(attrs.evolve(row, cursor=self._cursor(row.seq)) for row in batch.rows),
+            items=batch.rows,
             unreadable=batch.unreadable,
             older_cursor=self._cursor(first) if has_older else None,
             newer_cursor=self._cursor(last),
-            at_live_edge=not self._tx.rows.exists(attrs.evolve(self._all, above=last)),
+            at_live_edge=at_live_edge,
             generation=self._conversation.generation,
-            live_edge_seq=self._live_edge(),
+            live_edge_seq=last if records and at_live_edge else self._live_edge(),
         )
 
     def _reset(self) -> HistoryPage:
@@ -229,40 +272,9 @@ class _Pages:
         )
 
     def _live_edge(self) -> int:
-        newest = self.older(None, 1)
+        newest = self._rows.older(None, 1)
         return newest[0].seq if newest else 0
 
     def _cursor(self, position: int) -> str:
         generation = self._conversation.generation
         return encode_cursor(self._tx.secret, self._scope, position, generation)
-
-
-def _narrowed(
-    tx: Transaction, conversation: ConversationRecord, session_id: str | None
-) -> int | None:
-    """Return the session to narrow to; an unknown one has no rows."""
-    if session_id is None:
-        return None
-    session = tx.sessions.of_conversation(conversation.key, session_id)
-    return 0 if session is None else session.key
-
-
-def _decode_readable(tx: Transaction, records: Sequence[RowRecord], now: int) -> RowBatch:
-    """Decode rows and name those that cannot be read; a direct read of one raises."""
-    rows: list[Row] = []
-    unreadable: list[int] = []
-    for record in records:
-        try:
-            rows.append(_decode(tx, record, now))
-        except StateError:
-            unreadable.append(record.seq)
-    return RowBatch(rows=tuple(rows), unreadable=tuple(unreadable))
-
-
-def _decode(tx: Transaction, record: RowRecord, now: int) -> Row:
-    """Decode a row; an answer whose turn died counts as interrupted."""
-    if record.status == "pending":
-        lock = None if record.fence_key is None else live_lock(tx, record.fence_key, now)
-        if lock is None or lock.token != record.fence_token:
-            record = attrs.evolve(record, status="interrupted")
-    return decode_row(record)

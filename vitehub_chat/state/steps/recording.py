@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import timedelta
+from typing import Any
 
 import attrs
 
 from vitehub_chat.errors import StateConflictError
 from vitehub_chat.model.clock import in_us, to_epoch_us
+from vitehub_chat.model.keys import fit_id
 from vitehub_chat.model.policies import Retention
-from vitehub_chat.state.codec import decode_row, encode_body, encode_extra
+from vitehub_chat.state.codec import check_text, decode_row, encode_body, encode_extra
 from vitehub_chat.state.records import EntryRecord, RowRecord, SessionRecord
 from vitehub_chat.state.steps.granting import live_lock
 from vitehub_chat.state.steps.reading import read_window
@@ -89,11 +91,12 @@ def write_rows(
     """Insert rows behind all others, or in place of those of the same message id."""
     records: list[RowRecord] = []
     for row in rows:
+        _check(row)
         message_id = row.message.id or ""
         stored = tx.rows.by_message(session.conversation_key, message_id, writing.now)
         comes_again = writing.turn_id is None or stored is None or _is_same(stored, row, session)
         if stored is not None and comes_again:
-            record = _record_of(stored, row, writing)
+            record = attrs.evolve(stored, **_content_of(row, writing))
             tx.rows.replace(record)
         else:
             named = row if stored is None else _renamed(tx, session, row)
@@ -101,6 +104,18 @@ def write_rows(
         records.append(record)
     tx.sessions.update(session)
     return session, records
+
+
+def _check(row: NewRow) -> None:
+    """Refuse a row with something else than text where text is stored.
+
+    Raises:
+        InputError: It has; the error names where.
+    """
+    check_text(row.message.id, "message.id")
+    check_text(row.message.role, "message.role")
+    check_text(row.author, "author")
+    check_text(row.thread_id, "thread_id")
 
 
 def _is_same(stored: RowRecord, row: NewRow, session: SessionRecord) -> bool:
@@ -120,7 +135,8 @@ def _renamed(tx: Transaction, session: SessionRecord, row: NewRow) -> NewRow:
     """Return a row under an id of its own, where another message has the one it came with."""
     conversation = tx.conversations.get(session.conversation)
     number = 0 if conversation is None else conversation.last_seq + 1
-    return attrs.evolve(row, message=attrs.evolve(row.message, id=f"{row.message.id}:{number}"))
+    own = fit_id(f"{row.message.id}:{number}")
+    return attrs.evolve(row, message=attrs.evolve(row.message, id=own))
 
 
 def write_answer(
@@ -152,26 +168,20 @@ def _insert(
 ) -> tuple[SessionRecord, RowRecord]:
     created = row.message.created_at
     turn_no = session.turn_count + (row.message.role == "user")
-    blank = RowRecord(
+    record = RowRecord(
         conversation_key=session.conversation_key,
         seq=tx.conversations.allocate(session.conversation_key, 1),
         session_key=session.key,
         session_id=session.session_id,
         message_id=row.message.id or "",
-        role=row.message.role,
-        status=row.status,
         created_at=None if created is None else to_epoch_us(created),
         recorded_at=writing.now,
         turn_no=turn_no,
-        turn_id=None,
         thread_id=row.thread_id,
         author=row.author,
-        is_shown=row.is_shown,
-        body="",
-        extra=None,
         expires_at=writing.expires_at,
+        **_content_of(row, writing),
     )
-    record = _record_of(blank, row, writing)
     tx.rows.insert(record)
     said_at = writing.now if record.created_at is None else min(record.created_at, writing.now)
     moved = attrs.evolve(
@@ -183,17 +193,16 @@ def _insert(
     return moved, record
 
 
-def _record_of(stored: RowRecord, row: NewRow, writing: Writing) -> RowRecord:
-    """Return a stored row with the content of a new one; number and times stay."""
+def _content_of(row: NewRow, writing: Writing) -> dict[str, Any]:
+    """Return what a row says, and who writes it; its number and times are not among it."""
     is_pending = row.status == "pending"
-    return attrs.evolve(
-        stored,
-        role=row.message.role,
-        status=row.status,
-        turn_id=writing.turn_id,
-        is_shown=row.is_shown,
-        body=encode_body(row.message),
-        extra=encode_extra(row),
-        fence_key=writing.fence_key if is_pending else None,
-        fence_token=writing.fence_token if is_pending else None,
-    )
+    return {
+        "role": row.message.role,
+        "status": row.status,
+        "turn_id": writing.turn_id,
+        "is_shown": row.is_shown,
+        "body": encode_body(row.message),
+        "extra": encode_extra(row),
+        "fence_key": writing.fence_key if is_pending else None,
+        "fence_token": writing.fence_token if is_pending else None,
+    }

@@ -5,6 +5,8 @@ from __future__ import annotations
 import attrs
 
 from vitehub_chat.model.clock import from_epoch_us, in_us, to_epoch_us
+from vitehub_chat.model.keys import fit_id
+from vitehub_chat.state.codec import check_text
 from vitehub_chat.state.records import ConversationRecord, SessionRecord
 from vitehub_chat.state.tables import Transaction
 from vitehub_chat.state.values import SessionRef, SessionRequest
@@ -83,6 +85,8 @@ def _is_over(session: SessionRecord, request: SessionRequest, now: int) -> bool:
 
 
 def _new_session(tx: Transaction, scope: str, request: SessionRequest, now: int) -> SessionRecord:
+    check_text(request.user_key, "user_key")
+    check_text(request.chat_id, "chat_id")
     key = request.conversation
     encoded = key.encode()
     conversation = tx.conversations.get(encoded)
@@ -123,9 +127,9 @@ def _name(
     begins = request.begins_with or str(next_seq)
     name = f"{how}:{begins}" if base is None else f"{base}:{how}:{begins}"
     # A message id may begin a second session; the next number has begun none.
-    free = name
+    free = fit_id(name)
     while not _is_unused(tx, request, free):
-        free, next_seq = f"{name}:{next_seq}", next_seq + 1
+        free, next_seq = fit_id(f"{name}:{next_seq}"), next_seq + 1
     return free
 
 

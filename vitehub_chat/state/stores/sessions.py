@@ -73,6 +73,22 @@ class Sessions(Store):
             Needs(now=self._now(ctx), conversation=key, session_ids=(session_id,)),
         )
 
+    async def rename(
+        self,
+        key: ConversationKey,
+        /,
+        *,
+        session_id: str | None,
+        title: str | None,
+        ctx: StateContext = NO_CONTEXT,
+    ) -> SessionInfo:
+        """Carry out `SessionStore.rename`."""
+        return await self._write(
+            lambda tx: listing.rename_session(tx, key, session_id, title),
+            ctx,
+            Needs(now=self._now(ctx), conversation=key, session_ids=(session_id,)),
+        )
+
     async def clear(
         self,
         key: ConversationKey,

@@ -5,11 +5,31 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Sequence
 from typing import Final
 
+import attrs
+
 from vitehub_chat.model.keys import ConversationKey
-from vitehub_chat.model.rows import HistoryPage, Row
+from vitehub_chat.model.rows import HistoryPage, MessageRange, Row, Truncated, TurnPage
 from vitehub_chat.state.contract import NO_CONTEXT, StateContext
 from vitehub_chat.state.needs import Needs
-from vitehub_chat.state.steps import reading, recording
+from vitehub_chat.state.row_requests import (
+    AgeLimit,
+    Pruned,
+    PruneRequest,
+    RangeRequest,
+    TruncateRequest,
+    TurnsRequest,
+)
+from vitehub_chat.state.steps import (
+    indexing,
+    pruning,
+    reading,
+    recording,
+    removing,
+    replacing,
+    truncating,
+)
+from vitehub_chat.state.steps.visible import FIRST_SLICE
+from vitehub_chat.state.stores.shrinking import shrink_once
 from vitehub_chat.state.stores.store import Store, ids_of
 from vitehub_chat.state.values import (
     NewRow,
@@ -52,11 +72,12 @@ class Transcripts(Store):
         /,
         *,
         message_ids: Sequence[str],
+        not_older_than: AgeLimit | None = None,
         ctx: StateContext = NO_CONTEXT,
     ) -> Sequence[Row]:
         """Carry out `TranscriptStore.get`."""
         return await self._read(
-            lambda tx: reading.get_rows(tx, key, message_ids, self._now(ctx)),
+            lambda tx: reading.get_rows(tx, key, message_ids, not_older_than, self._now(ctx)),
             ctx,
             Needs(now=self._now(ctx), conversation=key, message_ids=tuple(message_ids)),
         )
@@ -86,6 +107,13 @@ class Transcripts(Store):
         self, key: ConversationKey, /, *, request: PageRequest, ctx: StateContext = NO_CONTEXT
     ) -> HistoryPage:
         """Carry out `TranscriptStore.page`."""
+        return await shrink_once(
+            lambda limit: self._page(key, attrs.evolve(request, limit=limit), ctx), request.limit
+        )
+
+    async def _page(
+        self, key: ConversationKey, request: PageRequest, ctx: StateContext
+    ) -> HistoryPage:
         return await self._read(
             lambda tx: reading.read_page(tx, key, request, self._now(ctx)),
             ctx,
@@ -98,25 +126,132 @@ class Transcripts(Store):
         /,
         *,
         session_id: str | None = None,
+        not_older_than: AgeLimit | None = None,
         ctx: StateContext = NO_CONTEXT,
     ) -> AsyncIterator[RowBatch]:
         """Carry out `TranscriptStore.export`."""
         last: int | None = 0
         while last is not None:
-            batch, last = await self._batch(key, session_id, last, ctx)
+            batch, last = await self._batch(key, session_id, last, not_older_than, ctx)
             yield batch
 
+    async def range(
+        self, key: ConversationKey, /, *, request: RangeRequest, ctx: StateContext = NO_CONTEXT
+    ) -> MessageRange:
+        """Carry out `TranscriptStore.range`."""
+        around = () if request.around is None else (request.around,)
+        return await self._read(
+            lambda tx: reading.read_range(tx, key, request, self._now(ctx)),
+            ctx,
+            self._needs(key, request.session_id, ctx, *around),
+        )
+
+    async def turns(
+        self, key: ConversationKey, /, *, request: TurnsRequest, ctx: StateContext = NO_CONTEXT
+    ) -> TurnPage:
+        """Carry out `TranscriptStore.turns`."""
+        return await self._read(
+            lambda tx: indexing.read_turns(tx, key, request, self._now(ctx)),
+            ctx,
+            Needs(now=self._now(ctx), conversation=key, turns=request),
+        )
+
+    async def replace(
+        self,
+        key: ConversationKey,
+        /,
+        *,
+        row: NewRow,
+        session_id: str | None = None,
+        ctx: StateContext = NO_CONTEXT,
+    ) -> Row:
+        """Carry out `TranscriptStore.replace`."""
+        return await self._write(
+            lambda tx: replacing.replace_message(tx, key, session_id, row, self._now(ctx)),
+            ctx,
+            self._needs(key, session_id, ctx, *ids_of([row])),
+        )
+
+    async def delete(
+        self,
+        key: ConversationKey,
+        /,
+        *,
+        message_id: str,
+        session_id: str | None = None,
+        ctx: StateContext = NO_CONTEXT,
+    ) -> int:
+        """Carry out `TranscriptStore.delete`."""
+        return await self._write(
+            lambda tx: removing.delete_message(tx, key, session_id, message_id, self._writing(ctx)),
+            ctx,
+            self._needs(key, session_id, ctx, message_id),
+        )
+
+    async def truncate(
+        self, key: ConversationKey, /, *, request: TruncateRequest, ctx: StateContext = NO_CONTEXT
+    ) -> Truncated:
+        """Carry out `TranscriptStore.truncate`."""
+        claim_key = truncating.truncate_claim(key, request)
+        lock_keys = () if claim_key is None else (truncating.truncate_lock(key),)
+        needs = self._needs(key, request.session_id, ctx, request.message_id)
+        return await self._write(
+            lambda tx: truncating.truncate(tx, key, request, self._writing(ctx)),
+            ctx,
+            attrs.evolve(needs, lock_keys=lock_keys, claim_key=claim_key, has_open=True),
+        )
+
+    async def prune(
+        self, key: ConversationKey, /, *, request: PruneRequest, ctx: StateContext = NO_CONTEXT
+    ) -> Pruned:
+        """Carry out `TranscriptStore.prune`."""
+        pruning.check_prune(request, self._runner.retention)
+        needs = self._needs(key, request.session_id, ctx)
+        return await self._write(
+            lambda tx: pruning.prune(tx, key, request, self._now(ctx)),
+            ctx,
+            attrs.evolve(needs, rows_above=0, rows_limit=FIRST_SLICE),
+        )
+
+    def _needs(
+        self, key: ConversationKey, session_id: str | None, ctx: StateContext, *message_ids: str
+    ) -> Needs:
+        return Needs(
+            now=self._now(ctx),
+            conversation=key,
+            session_ids=() if session_id is None else (session_id,),
+            message_ids=message_ids,
+        )
+
     async def _batch(
-        self, key: ConversationKey, session_id: str | None, above: int, ctx: StateContext
+        self,
+        key: ConversationKey,
+        session_id: str | None,
+        above: int,
+        age: AgeLimit | None,
+        ctx: StateContext,
+    ) -> tuple[RowBatch, int | None]:
+        return await shrink_once(
+            lambda limit: self._rows_above(key, session_id, above, limit, age, ctx), EXPORT_BATCH
+        )
+
+    async def _rows_above(
+        self,
+        key: ConversationKey,
+        session_id: str | None,
+        above: int,
+        limit: int,
+        age: AgeLimit | None,
+        ctx: StateContext,
     ) -> tuple[RowBatch, int | None]:
         return await self._read(
-            lambda tx: reading.read_batch(tx, key, session_id, above, EXPORT_BATCH, self._now(ctx)),
+            lambda tx: reading.read_batch(tx, key, session_id, above, limit, age, self._now(ctx)),
             ctx,
             Needs(
                 now=self._now(ctx),
                 conversation=key,
                 session_ids=() if session_id is None else (session_id,),
                 rows_above=above,
-                rows_limit=EXPORT_BATCH,
+                rows_limit=limit,
             ),
         )

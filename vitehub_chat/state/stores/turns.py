@@ -4,15 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import timedelta
+from functools import partial
 
+import attrs
+
+from vitehub_chat.errors import StateConflictError, StateError
 from vitehub_chat.model.clock import in_us
-from vitehub_chat.model.keys import encode_key
+from vitehub_chat.model.keys import ConversationKey, encode_key
+from vitehub_chat.model.plans import TurnPlan
 from vitehub_chat.model.policies import ConcurrencyPolicy
 from vitehub_chat.model.rows import Row
 from vitehub_chat.state.codec import decode_row
 from vitehub_chat.state.contract import NO_CONTEXT, StateContext
 from vitehub_chat.state.needs import Needs
-from vitehub_chat.state.steps import admission, finishing, granting, recording
+from vitehub_chat.state.row_requests import Pruned, PruneRequest
+from vitehub_chat.state.steps import (
+    admission,
+    finishing,
+    granting,
+    recording,
+    running,
+    sweeping,
+)
+from vitehub_chat.state.steps.scopes import find_scope
 from vitehub_chat.state.stores.store import Store, ids_of
 from vitehub_chat.state.tables import Transaction
 from vitehub_chat.state.values import (
@@ -72,6 +86,47 @@ class Turns(Store):
             Needs(now=self._now(ctx), lock_keys=(lock_key,)),
         )
 
+    async def quarantine(
+        self,
+        ticket_ids: Sequence[str],
+        /,
+        *,
+        owner: str,
+        lease: timedelta,
+        ctx: StateContext,
+    ) -> Grant | None:
+        """Carry out `TurnStore.quarantine`."""
+        fence = ctx.fence
+        if fence is None:
+            raise StateConflictError("only a holder can put entries of its run aside")
+        return await self._write(
+            lambda tx: granting.quarantine(
+                tx, ticket_ids, fence, owner, in_us(lease), self._now(ctx)
+            ),
+            ctx,
+            Needs(now=self._now(ctx)),
+        )
+
+    async def sweep(
+        self, agent: str | None, /, *, owner: str, lease: timedelta, ctx: StateContext = NO_CONTEXT
+    ) -> Sequence[Grant]:
+        """Carry out `TurnStore.sweep`."""
+        lock_keys: dict[str, None] = {}
+        above: int | None = 0
+        while above is not None:
+            lines = await self._read(
+                partial(sweeping.find_lines, agent=agent, now=self._now(ctx), above=above),
+                ctx,
+                Needs(now=self._now(ctx)),
+            )
+            lock_keys.update(dict.fromkeys(lines.lock_keys))
+            above = lines.next
+        await self._write(
+            lambda tx: sweeping.purge(tx, self._now(ctx)), ctx, Needs(now=self._now(ctx))
+        )
+        found = [await self.take(key, owner=owner, lease=lease, ctx=ctx) for key in lock_keys]
+        return [grant for grant in found if grant is not None]
+
     async def record(
         self,
         ticket_id: str,
@@ -116,15 +171,46 @@ class Turns(Store):
         end: TurnEnd,
         owner: str,
         lease: timedelta,
+        plan: TurnPlan | None = None,
+        prune: PruneRequest | None = None,
         ctx: StateContext,
     ) -> Finished:
         """Carry out `TurnStore.finish`."""
-        return await self._write(
-            lambda tx: finishing.finish(
-                tx, ticket_id, answer, end, owner, in_us(lease), self._writing(ctx, ticket_id)
-            ),
+
+        def step(tx: Transaction, prune: PruneRequest | None) -> Finished:
+            writing = self._writing(ctx, ticket_id)
+            return finishing.finish(
+                tx, ticket_id, answer, end, owner, in_us(lease), writing, plan, prune
+            )
+
+        needs = Needs(now=self._now(ctx), ticket_id=ticket_id, message_ids=ids_of([answer]))
+        try:
+            return await self._write(lambda tx: step(tx, prune), ctx, needs)
+        except StateError as error:
+            # Nothing was written. If that is because of the pruning, the turn ends without it.
+            if prune is None or type(error) is not StateError:
+                raise
+            finished = await self._write(lambda tx: step(tx, None), ctx, needs)
+            return attrs.evolve(finished, pruned=Pruned(error=error))
+
+    async def running(
+        self,
+        key: ConversationKey,
+        /,
+        *,
+        session_id: str | None = None,
+        ctx: StateContext = NO_CONTEXT,
+    ) -> bool:
+        """Carry out `TurnStore.running`."""
+        return await self._read(
+            lambda tx: running.is_running(tx, find_scope(tx, key, session_id), self._now(ctx)),
             ctx,
-            Needs(now=self._now(ctx), ticket_id=ticket_id, message_ids=ids_of([answer])),
+            Needs(
+                now=self._now(ctx),
+                conversation=key,
+                session_ids=() if session_id is None else (session_id,),
+                has_open=True,
+            ),
         )
 
     async def outcome(self, ticket_id: str, /, *, ctx: StateContext = NO_CONTEXT) -> Outcome:

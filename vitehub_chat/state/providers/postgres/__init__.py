@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from vitehub_chat.errors import MissingDependencyError
 
 if TYPE_CHECKING:
-    from vitehub_chat.state.providers.postgres.state import open_postgres
+    from vitehub_chat.state.providers.postgres.opening import open_postgres
 
 __all__ = ["open_postgres"]
 
@@ -15,7 +15,7 @@ __all__ = ["open_postgres"]
 def __getattr__(name: str) -> object:
     if name == "open_postgres":
         _check_driver()
-        from vitehub_chat.state.providers.postgres.state import (  # noqa: PLC0415  loads psycopg
+        from vitehub_chat.state.providers.postgres.opening import (  # noqa: PLC0415  loads psycopg
             open_postgres,
         )
 

@@ -5,14 +5,7 @@ The mark is a control character. JSON text and ids have none, so they are stored
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
-
-from psycopg.adapt import Loader
-from psycopg.types.string import StrDumperUnknown
-
-if TYPE_CHECKING:
-    from psycopg import Connection
-    from psycopg.abc import Buffer
+from typing import Final
 
 _NUL: Final = "\0"
 _MARK: Final = "\x1a"
@@ -30,25 +23,3 @@ def restore(text: str) -> str:
     if _MARK not in text:
         return text
     return text.replace(_MARK + "0", _NUL).replace(_MARK + "s", _MARK)
-
-
-class TextDumper(StrDumperUnknown):
-    """Writes texts escaped."""
-
-    def dump(self, obj: str) -> Buffer | None:
-        """Return the bytes of a value."""
-        return super().dump(escape(obj))
-
-
-class TextLoader(Loader):
-    """Reads escaped texts."""
-
-    def load(self, data: Buffer) -> str:
-        """Return the value of bytes."""
-        return restore(bytes(data).decode())
-
-
-def use_escaped_texts(connection: Connection) -> None:
-    """Let every text that passes through a connection be escaped on its way."""
-    connection.adapters.register_dumper(str, TextDumper)
-    connection.adapters.register_loader("text", TextLoader)

@@ -6,17 +6,27 @@ import sqlite3
 from typing import Final
 
 from vitehub_chat.model.clock import Clock, to_epoch_us
+from vitehub_chat.state.providers.sqlite.kept import KeptRows
 from vitehub_chat.state.providers.sqlite.statements import Statements
 
 SLICE: Final = 200
 """How many rows one transaction removes at most, of each kind."""
 
+_PURGES: Final = ("rows.purge", "entries.purge", "documents.purge")
+
 
 class Cleanup:
     """Removes expired rows and forgotten entries: at once, and then once per interval."""
 
-    def __init__(self, statements: Statements, clock: Clock, interval_ms: int) -> None:
+    def __init__(
+        self,
+        statements: Statements,
+        clock: Clock,
+        interval_ms: int,
+        kept: KeptRows | None = None,
+    ) -> None:
         self._statements = statements
+        self._kept = kept
         self._clock = clock
         self._interval = interval_ms * 1000
         self._due_at: int | None = None
@@ -43,9 +53,10 @@ class Cleanup:
         if not self._statements.fetch_existing("meta.holds_expired", values)[0]:
             return False
         connection.execute("BEGIN IMMEDIATE")
-        rows = self._statements.delete("rows.purge", values)
-        entries = self._statements.delete("entries.purge", values)
+        purged = [self._statements.delete(name, values) for name in _PURGES]
         connection.execute("COMMIT")
+        if self._kept is not None and purged[0]:
+            self._kept.clear()
         # As a script, because `execute` goes one step only, and each step frees one page.
         connection.executescript(f"PRAGMA incremental_vacuum({SLICE})")
-        return SLICE in {rows, entries}
+        return SLICE in purged

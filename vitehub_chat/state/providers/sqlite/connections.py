@@ -83,13 +83,17 @@ def prepare_file(connection: sqlite3.Connection, busy_timeout_ms: int) -> None:
         )
 
 
-def checkpoint(connection: sqlite3.Connection, busy_timeout_ms: int) -> None:
-    """Move the log into the file and empty it as far as nobody reads it; waits for nobody."""
+def checkpoint(connection: sqlite3.Connection, busy_timeout_ms: int) -> bool:
+    """Move the log into the file and empty it as far as nobody reads it; waits for nobody.
+
+    Tells whether nothing is left in it.
+    """
     connection.execute("PRAGMA busy_timeout = 0").close()
     try:
-        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").close()
+        is_busy = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
     finally:
         connection.execute(f"PRAGMA busy_timeout = {busy_timeout_ms}").close()
+    return not is_busy
 
 
 def _set_up(connection: sqlite3.Connection, options: StateOptions, *, is_reader: bool) -> None:

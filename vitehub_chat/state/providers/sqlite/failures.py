@@ -28,6 +28,20 @@ _OS_CODES: Mapping[int | None, tuple[str, str]] = {
     errno.EROFS: ("read_only", "the state file cannot be created"),
 }
 
+_BROKEN = frozenset(
+    {
+        sqlite3.SQLITE_CORRUPT,
+        sqlite3.SQLITE_NOTADB,
+        sqlite3.SQLITE_CANTOPEN,
+        sqlite3.SQLITE_IOERR,
+    }
+)
+
+
+def breaks_connection(error: BaseException) -> bool:
+    """Tell whether a connection may keep what it misread, or lack what it could not open."""
+    return isinstance(error, sqlite3.Error) and _primary_code(error) in _BROKEN
+
 
 def wrap_failure(error: sqlite3.Error | OSError) -> StateError:
     """Return the error that callers get, with `error` as its cause.
@@ -40,7 +54,7 @@ def wrap_failure(error: sqlite3.Error | OSError) -> StateError:
 
 
 def _wrap_sqlite(error: sqlite3.Error) -> StateError:
-    primary = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
+    primary = _primary_code(error)
     if primary in _UNAVAILABLE:
         return StateUnavailableError(
             "somebody else kept writing to the state file",
@@ -55,3 +69,8 @@ def _wrap_sqlite(error: sqlite3.Error) -> StateError:
 def _wrap_os(error: OSError) -> StateError:
     code, message = _OS_CODES.get(error.errno, ("state_error", "the state file failed"))
     return StateError(message, code=code)
+
+
+def _primary_code(error: sqlite3.Error) -> int:
+    code: int = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR)
+    return code & 0xFF

@@ -34,13 +34,15 @@ def migrate(
 
 
 def keep_forever(connection: sqlite3.Connection, statements: Statements) -> None:
-    """Let no stored row expire, those that have expired included, in short transactions."""
-    while True:
-        connection.execute("BEGIN IMMEDIATE")
-        cursor = statements.execute("rows.keep_forever", {"limit": _UNEXPIRED_PER_TRANSACTION})
-        connection.execute("COMMIT")
-        if cursor.rowcount < _UNEXPIRED_PER_TRANSACTION:
-            return
+    """Let no row, plan or summary expire, expired ones included, in short transactions."""
+    values = {"limit": _UNEXPIRED_PER_TRANSACTION, "besides": "value"}
+    for name in ("rows.keep_forever", "documents.keep_forever"):
+        is_more = True
+        while is_more:
+            connection.execute("BEGIN IMMEDIATE")
+            cursor = statements.execute(name, values)
+            connection.execute("COMMIT")
+            is_more = cursor.rowcount == _UNEXPIRED_PER_TRANSACTION
 
 
 def _apply(

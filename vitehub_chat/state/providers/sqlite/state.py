@@ -12,10 +12,13 @@ import attrs
 from vitehub_chat.errors import StateClosedError
 from vitehub_chat.model.clock import Clock, SystemClock
 from vitehub_chat.state.hosts import check_host
+from vitehub_chat.state.needs import Needs
 from vitehub_chat.state.options import StateOptions
 from vitehub_chat.state.providers.sqlite.jobs import Job, new_job
+from vitehub_chat.state.providers.sqlite.keeping import SqliteKeeper
 from vitehub_chat.state.providers.sqlite.location import Location, parse_location
 from vitehub_chat.state.providers.sqlite.opening import Opening
+from vitehub_chat.state.providers.sqlite.passages import LARGEST_WINDOW, Passages
 from vitehub_chat.state.providers.sqlite.tables import SqliteTables
 from vitehub_chat.state.providers.sqlite.worker import Worker
 from vitehub_chat.state.stepped import SteppedAgentState
@@ -24,6 +27,8 @@ from vitehub_chat.state.tables import Transaction
 T = TypeVar("T")
 
 WRITES_PER_COMMIT: Final = 64
+READS_PER_ANSWER: Final = 8
+"""How many reads wait for each other, so that the event loop wakes up once for all of them."""
 
 
 def open_sqlite(url: str, *, clock: Clock | None = None, **options: Any) -> SqliteAgentState:
@@ -60,6 +65,7 @@ class SqliteAgentState(SteppedAgentState):
         self.options = options
         self._opening = Opening(location, options, clock)
         self._engines: dict[int, _Engine] = {}
+        self.keeper = SqliteKeeper(self.run_write, self._opening, clock)
 
     async def run_write(self, step: Callable[[Transaction], T], /) -> T:
         """Run a step in one transaction; when it raises nothing is written.
@@ -71,6 +77,20 @@ class SqliteAgentState(SteppedAgentState):
     async def run_read(self, step: Callable[[Transaction], T], /) -> T:
         """Run a step that writes nothing on one consistent view."""
         return await _submit(self._engine().reader, step)
+
+    async def read_with(self, step: Callable[[Transaction], T], needs: Needs, /) -> T:
+        """Run a step like `run_read`; a small window that was read before at once, on the loop."""
+        engine = self._engine()
+        if not _is_small(needs) or engine.reader is engine.writer:
+            return await _submit(engine.reader, step)
+        place = needs.conversation, needs.session_key
+        if engine.passages.may_pass(place):
+            job = new_job(step)
+            if engine.reader.run_now(job):
+                return cast("T", job.answer)
+        answer = await _submit(engine.reader, step)
+        engine.passages.add(place)
+        return answer
 
     async def drop(self) -> None:
         """Delete the tables of this prefix from the file, then close it; the file stays."""
@@ -96,6 +116,7 @@ class SqliteAgentState(SteppedAgentState):
         self._engines.clear()
         if engine is not None:
             await asyncio.gather(*(job.future for job in engine.stop()))
+        self._opening.kept.clear()
 
     def _engine(self) -> _Engine:
         engine = self._engines.get(os.getpid())
@@ -114,6 +135,7 @@ class _Engine:
         is_open: Whether opening it has succeeded once.
         waiting: Who waits for it to open.
         is_stopped: Whether its workers were told to close.
+        passages: Which reads need no worker.
     """
 
     writer: Worker
@@ -121,6 +143,7 @@ class _Engine:
     is_open: bool = False
     waiting: set[object] = attrs.field(factory=set)
     is_stopped: bool = False
+    passages: Passages = attrs.field(factory=Passages)
 
     @classmethod
     def of(cls, opening: Opening, *, is_open: bool = False) -> _Engine:
@@ -135,7 +158,10 @@ class _Engine:
         if not is_file:
             return cls(writer, writer, is_open=is_open)
         reader = Worker(
-            "vitehub-chat-sqlite-reader", opening.open_reader, batch=1, survives_fork=True
+            "vitehub-chat-sqlite-reader",
+            opening.open_reader,
+            batch=READS_PER_ANSWER,
+            survives_fork=True,
         )
         return cls(writer, reader, is_open=is_open)
 
@@ -148,6 +174,14 @@ class _Engine:
             jobs.append(new_job(None))
             worker.submit(jobs[-1])
         return jobs
+
+
+def _is_small(needs: Needs) -> bool:
+    """Tell whether a step reads a window of few rows, and nothing else."""
+    window = needs.window
+    if window is None or window.from_anchor:
+        return False
+    return window.limit + len(window.besides) <= LARGEST_WINDOW
 
 
 async def _submit(worker: Worker, step: Callable[[Transaction], T]) -> T:

@@ -22,8 +22,15 @@ from vitehub_chat.state.providers.sqlite.jobs import Job
 class Handle(Protocol):
     """An open connection and what is done with it; used by one thread at a time."""
 
-    def run(self, jobs: Sequence[Job], /) -> None:
-        """Run jobs, giving each an answer or an error."""
+    @property
+    def is_broken(self) -> bool:
+        """Whether another connection may do better: it has misread, or its file is gone."""
+
+    def run(self, jobs: Sequence[Job], more: Callable[[], Sequence[Job]], /) -> None:
+        """Run jobs, giving each an answer or an error; `more` gives those that came meanwhile."""
+
+    def run_now(self, job: Job, /) -> bool:
+        """Run a job that reads, on the event loop; False if it may take long, and is not run."""
 
     def tidy(self) -> bool:
         """Do a little housekeeping if any is due; tell whether more is left."""
@@ -72,6 +79,19 @@ class Worker:
                 thread.start()
                 self._thread = thread
 
+    def run_now(self, job: Job) -> bool:
+        """Run a job on the thread that asks, unless another one runs or waits; waits for nothing.
+
+        Tells whether it was run; its answer is in it, and nobody is woken.
+        """
+        if self._is_closed or not self._queue.empty() or not self._gate.acquire(blocking=False):
+            return False
+        try:
+            handle = self._handle
+            return handle is not None and not handle.is_broken and handle.run_now(job)
+        finally:
+            self._gate.release()
+
     def pause(self) -> None:
         """Wait for the jobs that run; nothing runs from now until `resume`."""
         self._gate.acquire()
@@ -99,38 +119,41 @@ class Worker:
     def _serve(self) -> None:
         is_busy = False
         while True:
-            jobs = self._take(wait=not is_busy)
-            closing = bool(jobs) and jobs[-1].step is None
+            jobs: list[Job] = []
+            self._take(jobs, wait=not is_busy)
             with self._gate:
                 if jobs:
                     self._run(jobs)
-                if closing:
+                if jobs and jobs[-1].step is None:
                     self._close(jobs[-1])
                     return
                 is_busy = self._tidy()
             del jobs  # or their answers would live until the next job
 
-    def _take(self, *, wait: bool) -> list[Job]:
-        jobs: list[Job] = []
+    def _take(self, jobs: list[Job], *, wait: bool) -> Sequence[Job]:
+        """Add what waits to some jobs, and return what has a step of that."""
+        first = len(jobs)
         while len(jobs) < self._batch and (not jobs or jobs[-1].step is not None):
             try:
                 jobs.append(self._queue.get(block=wait and not jobs))
             except queue.Empty:
                 break
-        return jobs
+        return _steps_of(jobs[first:])
 
-    def _run(self, jobs: Sequence[Job]) -> None:
-        steps = [job for job in jobs if job.step is not None]
+    def _run(self, jobs: list[Job]) -> None:
+        """Run jobs, and those that come meanwhile, which are added to them."""
         try:
-            if steps:
+            if _steps_of(jobs):
+                if self._handle is not None and self._handle.is_broken and self._survives_fork:
+                    self._drop()
                 self._handle = self._handle or self._open_handle()
-                self._handle.run(steps)
+                self._handle.run(_steps_of(jobs), lambda: self._take(jobs, wait=False))
         except BaseException as error:  # noqa: BLE001  whoever waits gets it
-            for job in steps:
+            for job in _steps_of(jobs):
                 job.fail(error)
             if self._survives_fork:
                 self._drop()
-        deliver(steps)
+        deliver(_steps_of(jobs))
 
     def _close(self, job: Job) -> None:
         try:
@@ -146,6 +169,11 @@ class Worker:
         handle, self._handle = self._handle, None
         if handle is not None:
             handle.close()
+
+
+def _steps_of(jobs: Sequence[Job]) -> Sequence[Job]:
+    """Return the jobs that have a step; one without closes the worker, and is the last."""
+    return jobs[:-1] if jobs and jobs[-1].step is None else jobs[:]
 
 
 _registering: Final = threading.Lock()

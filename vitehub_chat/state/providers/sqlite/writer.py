@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from vitehub_chat.state.providers.sqlite.cleanup import Cleanup
 from vitehub_chat.state.providers.sqlite.connections import checkpoint
+from vitehub_chat.state.providers.sqlite.entrance import Entrance
+from vitehub_chat.state.providers.sqlite.failures import breaks_connection
+from vitehub_chat.state.providers.sqlite.identity import FileIdentity
 from vitehub_chat.state.providers.sqlite.jobs import Job
+from vitehub_chat.state.providers.sqlite.kept import KeptRows
 from vitehub_chat.state.providers.sqlite.statements import Statements
 from vitehub_chat.state.providers.sqlite.tables import SqliteTables
 
@@ -26,25 +30,51 @@ class Writer:
         statements: Statements,
         cleanup: Cleanup,
         busy_timeout_ms: int,
+        identity: FileIdentity | None,
+        kept: KeptRows,
     ) -> None:
         self._connection = connection
         self._statements = statements
-        self._tables = SqliteTables(statements)
+        self._tables = SqliteTables(statements, kept)
         self._cleanup = cleanup
+        self._entrance = Entrance(connection, busy_timeout_ms)
         self._busy_timeout_ms = busy_timeout_ms
+        self._identity = identity
+        self._has_misread = False
 
-    def run(self, jobs: Sequence[Job], /) -> None:
-        """Run jobs in one transaction."""
-        if len(jobs) == 1 or not self._run_together(jobs):
-            for job in jobs:
+    @property
+    def is_broken(self) -> bool:
+        """Whether another connection may do better."""
+        return self._has_misread or (self._identity is not None and self._identity.is_gone)
+
+    def run(self, jobs: Sequence[Job], more: Callable[[], Sequence[Job]], /) -> None:
+        """Run jobs in one transaction, and those that come before its end.
+
+        Raises:
+            StateError: The file is gone from its path; nothing was written to what is there now.
+        """
+        self._check_file()
+        taken = list(jobs)
+        if not self._run_together(taken, more):
+            for job in taken:
                 self._run_alone(job)
+        self._tables.forget_deleted()
+        self._check_file()  # or what is acknowledged may be in a file that is gone
+
+    def _check_file(self) -> None:
+        if self._identity is not None:
+            self._identity.check()
+
+    def run_now(self, _job: Job, /) -> bool:
+        """Do nothing: whoever writes may wait for the disk."""
+        return False
 
     def tidy(self) -> bool:
         """Remove a slice of what is over, and the traces of what was deleted."""
         is_busy = self._cleanup.run_slice(self._connection)
         if self._statements.has_deleted and not is_busy:
             self._statements.has_deleted = False
-            self._checkpoint()
+            self._statements.has_traces = not self._checkpoint()
         return is_busy
 
     def close(self) -> None:
@@ -52,27 +82,48 @@ class Writer:
         self._checkpoint()
         self._connection.close()
 
-    def _run_alone(self, job: Job) -> None:
-        try:
-            self._connection.execute("BEGIN IMMEDIATE")
-            job.run(self._tables)
-            self._connection.execute("COMMIT")
-        except BaseException as error:  # noqa: BLE001  whoever waits gets it
-            job.fail(error)
-            self._roll_back()
+    def _run_together(self, taken: list[Job], more: Callable[[], Sequence[Job]]) -> bool:
+        """Run jobs and add more to them; False if they have to run one by one.
 
-    def _run_together(self, jobs: Sequence[Job]) -> bool:
-        """Run jobs with one savepoint each; False if they have to run one by one."""
+        Waiting for the disk takes longest, so whatever comes until then goes along.
+        """
         try:
-            self._connection.execute("BEGIN IMMEDIATE")
-            for job in jobs:
-                if not self._run_in_savepoint(job):
+            self._entrance.begin()
+            waiting: Sequence[Job] = taken[:]
+            if len(waiting) == 1:
+                if not self._run_first(taken[0]):
+                    return True
+                waiting = more()
+                taken += waiting
+            while waiting:
+                if not all(map(self._run_in_savepoint, waiting)):
                     return False
+                waiting = more()
+                taken += waiting
             self._connection.execute("COMMIT")
         except sqlite3.Error as error:
-            for job in jobs:
-                job.fail(error)
+            for job in taken:
+                self._fail(job, error)
             self._roll_back()
+        return True
+
+    def _run_alone(self, job: Job) -> None:
+        try:
+            self._entrance.begin()
+            if self._run_first(job):
+                self._connection.execute("COMMIT")
+        except sqlite3.Error as error:
+            self._fail(job, error)
+            self._roll_back()
+
+    def _run_first(self, job: Job) -> bool:
+        """Run a job that nothing has been written before; False if it failed and is undone."""
+        try:
+            job.run(self._tables)
+        except BaseException as error:  # noqa: BLE001  whoever waits gets it
+            self._fail(job, error)
+            self._roll_back()
+            return False
         return True
 
     def _run_in_savepoint(self, job: Job) -> bool:
@@ -83,16 +134,22 @@ class Writer:
         except BaseException as error:  # noqa: BLE001  whoever waits gets it
             if not self._connection.in_transaction:
                 return False
-            job.fail(error)
+            self._fail(job, error)
             self._connection.execute("ROLLBACK TO job")
         self._connection.execute("RELEASE job")
         return True
+
+    def _fail(self, job: Job, error: BaseException) -> None:
+        self._has_misread = self._has_misread or breaks_connection(error)
+        job.fail(error)
 
     def _roll_back(self) -> None:
         if self._connection.in_transaction:
             self._connection.execute("ROLLBACK")
 
-    def _checkpoint(self) -> None:
+    def _checkpoint(self) -> bool:
+        """Empty the log, and tell whether nothing is left in it."""
         # It is done again by whoever closes the file last.
         with contextlib.suppress(sqlite3.Error):
-            checkpoint(self._connection, self._busy_timeout_ms)
+            return checkpoint(self._connection, self._busy_timeout_ms)
+        return False

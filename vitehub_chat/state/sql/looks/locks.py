@@ -11,6 +11,7 @@ from vitehub_chat.state.sql.columns import ENTRIES, LOCKS
 from vitehub_chat.state.sql.driver import Columns, Statement, Value
 from vitehub_chat.state.sql.known import Known, LockPart
 from vitehub_chat.state.sql.looks.look import Answers, Asking
+from vitehub_chat.state.tables import Lanes
 
 
 @attrs.frozen(kw_only=True)
@@ -44,7 +45,10 @@ class LineLook:
 
 @attrs.frozen
 class OpenLook:
-    """The entries of a conversation that have not ended, with their locks."""
+    """The entries of a conversation that have not ended, with their locks.
+
+    Those that were recorded in a session whose rows it has, wherever they arrived, come with them.
+    """
 
     rank: ClassVar[int] = 0
     encoded: str
@@ -63,22 +67,77 @@ class OpenLook:
         for entry in found:
             known.add_entry(entry)
         found.sort(key=lambda entry: entry.position)
-        known.open_entries[self.encoded] = tuple(entry.ticket_id for entry in found)
+        known.open_entries[self.encoded] = tuple(
+            entry.ticket_id for entry in found if entry.conversation == self.encoded
+        )
+
+
+@attrs.frozen
+class StalledLook:
+    """The open entries whose lock nobody holds."""
+
+    rank: ClassVar[int] = 0
+    now: int
+    above: int
+    limit: int
+
+    @property
+    def range(self) -> tuple[int, int, int]:
+        """What tells it from others."""
+        return self.now, self.above, self.limit
+
+    def statements(self, asking: Asking, /) -> Sequence[Statement]:
+        """Return what to ask."""
+        return [(asking.texts["entries.stalled"], attrs.asdict(self))]
+
+    def learn(self, known: Known, answers: Answers, /) -> None:
+        """Note what was answered."""
+        known.stalled[self.range] = tuple(ENTRIES.all(map(tuple, answers[0])))
+
+
+@attrs.frozen
+class PayloadsLook:
+    """The entries that still have their payload."""
+
+    rank: ClassVar[int] = 0
+    above: int
+    limit: int
+
+    def statements(self, asking: Asking, /) -> Sequence[Statement]:
+        """Return what to ask."""
+        return [(asking.texts["entries.with_payload"], attrs.asdict(self))]
+
+    def learn(self, known: Known, answers: Answers, /) -> None:
+        """Note what was answered."""
+        found = ENTRIES.all(map(tuple, answers[0]))
+        known.payloads[(self.above, self.limit)] = tuple(found)
 
 
 @attrs.frozen
 class CountLook:
-    """How many there are of a kind in a conversation, or in one of its sessions."""
+    """How many there are of a kind in a conversation, or in one of its sessions.
+
+    Attributes:
+        lanes: For entries of a session, the lanes of those that wait for it.
+    """
 
     rank: ClassVar[int] = 0
     kind: str
     encoded: str
     session_key: int | None
+    lanes: Lanes = ("", "")
 
     def statements(self, asking: Asking, /) -> Sequence[Statement]:
         """Return what to ask."""
-        values = {"encoded": self.encoded, "session_key": self.session_key, "now": asking.now}
-        in_session = "_of_session" if self.kind == "rows" and self.session_key is not None else ""
+        values = {
+            "encoded": self.encoded,
+            "session_key": self.session_key,
+            "lane": self.lanes[0],
+            "base_lane": self.lanes[1],
+            "now": asking.now,
+        }
+        is_narrow = self.kind != "summaries" and self.session_key is not None
+        in_session = "_of_session" if is_narrow else ""
         return [(asking.texts[f"loads.count_{self.kind}{in_session}"], values)]
 
     def learn(self, known: Known, answers: Answers, /) -> None:

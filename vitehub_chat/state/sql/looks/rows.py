@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Literal
 import attrs
 
 from vitehub_chat.state.records import RowRecord
-from vitehub_chat.state.sql.columns import ROWS, as_values
+from vitehub_chat.state.sql.columns import AUTHORED, ROWS, as_values
 from vitehub_chat.state.sql.coverage import EDGE, Span
 from vitehub_chat.state.sql.driver import Statement, Value
 from vitehub_chat.state.sql.known import Known
@@ -61,6 +61,25 @@ class AnswerLook:
             encoded = known.homes.get(row.session_key)
             if encoded is not None:
                 known.conversations[encoded].put_row(row)
+
+
+@attrs.frozen
+class AuthoredLook:
+    """Where messages of an author are, in all conversations."""
+
+    rank: ClassVar[int] = 0
+    author: str
+    after: int
+    limit: int
+
+    def statements(self, asking: Asking, /) -> Sequence[Statement]:
+        """Return what to ask."""
+        return [(asking.texts["rows.by_author"], attrs.asdict(self))]
+
+    def learn(self, known: Known, answers: Answers, /) -> None:
+        """Note what was answered."""
+        found = AUTHORED.all(map(tuple, answers[0]))
+        known.authored[(self.author, self.after, self.limit)] = tuple(found)
 
 
 @attrs.frozen(kw_only=True)

@@ -3,44 +3,28 @@
 SELECT
     ticket_id, position, lock_key, conversation, lane, claim_id, claim_key, payload,
     starts_session, coalesces, state, owner, attended_until, expires_at, claim_until, keep_until,
-    run_ticket_id, session_key, ending
+    run_ticket_id, session_key, ending, settles_at
 FROM {prefix}entries
-
--- name: get
--- One entry.
-{select_entry} WHERE ticket_id = :ticket_id
-
--- name: by_claim
--- The entry that holds a claim.
-{select_entry} WHERE claim_key_hash = :claim_key_hash AND claim_key IS NOT NULL
 
 -- name: insert
 -- Insert an entry behind all others.
 INSERT INTO {prefix}entries (
     ticket_id, lock_key, lock_key_hash, conversation, conversation_hash, lane, claim_id, claim_key,
     claim_key_hash, payload, starts_session, coalesces, state, owner, attended_until, expires_at,
-    claim_until, keep_until, run_ticket_id, session_key, ending
+    claim_until, keep_until, run_ticket_id, session_key, ending, settles_at
 ) VALUES (
     :ticket_id, :lock_key, :lock_key_hash, :conversation, :conversation_hash, :lane, :claim_id,
     :claim_key, :claim_key_hash, :payload, :starts_session, :coalesces, :state, :owner,
-    :attended_until, :expires_at, :claim_until, :keep_until, :run_ticket_id, :session_key, :end
+    :attended_until, :expires_at, :claim_until, :keep_until, :run_ticket_id, :session_key, :end,
+    :settles_at
 )
-RETURNING position
 
 -- name: update
--- Replace an entry; its ticket and its position stay.
+-- Replace what may change of an entry: not what it wants, nor where.
 UPDATE {prefix}entries SET
-    lock_key = :lock_key,
-    lock_key_hash = :lock_key_hash,
-    conversation = :conversation,
-    conversation_hash = :conversation_hash,
-    lane = :lane,
-    claim_id = :claim_id,
     claim_key = :claim_key,
     claim_key_hash = :claim_key_hash,
     payload = :payload,
-    starts_session = :starts_session,
-    coalesces = :coalesces,
     state = :state,
     owner = :owner,
     attended_until = :attended_until,
@@ -49,39 +33,27 @@ UPDATE {prefix}entries SET
     keep_until = :keep_until,
     run_ticket_id = :run_ticket_id,
     session_key = :session_key,
-    ending = :end
+    ending = :end,
+    settles_at = :settles_at
 WHERE ticket_id = :ticket_id
 
 -- name: delete
 -- Delete one entry.
 DELETE FROM {prefix}entries WHERE ticket_id = :ticket_id
 
--- name: first_waiting
--- The waiting entry that came first.
+-- name: stalled
+-- Open entries whose lock nobody holds, from the small index of open entries.
 {select_entry}
-WHERE lock_key_hash = :lock_key_hash AND state = 'waiting' ORDER BY position LIMIT 1
+WHERE state IN ('waiting', 'running', 'recorded') AND position > :above AND NOT EXISTS (
+    SELECT 1 FROM {prefix}locks AS held
+    WHERE held.lock_key_hash = {prefix}entries.lock_key_hash AND held.until > :now
+)
+ORDER BY position LIMIT :limit
 
--- name: waiting_in_lane
--- The waiting entries of one lane.
+-- name: with_payload
+-- Entries that still have their payload.
 {select_entry}
-WHERE lock_key_hash = :lock_key_hash AND state = 'waiting' AND lane = :lane ORDER BY position
-
--- name: count_waiting
--- Count the waiting entries that are not expired.
-SELECT count(*) FROM {prefix}entries
-WHERE lock_key_hash = :lock_key_hash AND state = 'waiting'
-    AND (expires_at IS NULL OR expires_at > :now)
-
--- name: of_run
--- The entries that a run answers.
-{select_entry}
-WHERE run_ticket_id = :run_ticket_id AND state IN ('running', 'recorded') ORDER BY position
-
--- name: open_in
--- The entries of a conversation that have not ended.
-{select_entry}
-WHERE conversation_hash = :conversation_hash AND state IN ('waiting', 'running', 'recorded')
-ORDER BY position
+WHERE payload IS NOT NULL AND position > :above ORDER BY position LIMIT :limit
 
 -- name: purge
 -- Delete some ended or lost entries whose time to be kept is over, the longest over first.
@@ -92,15 +64,21 @@ DELETE FROM {prefix}entries WHERE position IN (
 )
 
 -- name: delete_conversation
--- Delete the entries of a conversation.
-DELETE FROM {prefix}entries WHERE conversation_hash = :conversation_hash
+-- Delete the entries recorded in the sessions of a conversation, and those that wait in it.
+DELETE FROM {prefix}entries
+WHERE (conversation_hash = :conversation_hash AND session_key IS NULL) OR session_key IN (
+    SELECT key FROM {prefix}sessions WHERE conversation_key = :conversation_key
+)
 
 -- name: delete_session
--- Delete the entries of a conversation that were recorded in a session.
+-- Delete the entries recorded in a session, and those that wait for it.
 DELETE FROM {prefix}entries
-WHERE conversation_hash = :conversation_hash AND session_key = :session_key
+WHERE session_key = :session_key OR (
+    conversation_hash = :conversation_hash AND session_key IS NULL
+    AND lane IN (:lane, :base_lane) AND NOT starts_session
+)
 
--- name: release_claim
--- Let an ended entry forget its claim.
+-- name: release_claims
+-- Let the ended entries of a run that was recorded in a session forget their claims.
 UPDATE {prefix}entries SET claim_key = NULL
-WHERE claim_key_hash = :claim_key_hash AND claim_key IS NOT NULL AND state = 'ended'
+WHERE session_key = :session_key AND run_ticket_id = :run_ticket_id AND state = 'ended'

@@ -1,8 +1,3 @@
--- name: get
--- One lock.
-SELECT lock_key, token, ticket_id, owner, until FROM {prefix}locks
-WHERE lock_key_hash = :lock_key_hash
-
 -- name: put
 -- Insert or replace a lock.
 INSERT INTO {prefix}locks (lock_key_hash, lock_key, token, ticket_id, owner, until)
@@ -16,7 +11,3 @@ ON CONFLICT (lock_key_hash) DO UPDATE SET
 -- name: delete
 -- Delete a lock.
 DELETE FROM {prefix}locks WHERE lock_key_hash = :lock_key_hash
-
--- name: next_token
--- Take the next fencing token; one that is taken back is not given again.
-SELECT nextval('{prefix}tokens')

@@ -10,42 +10,17 @@ FROM {prefix}rows
 -- A range of a conversation without what has expired.
 id > :above AND id < :below AND (expires_at IS NULL OR expires_at > :now)
 
--- name: by_message
--- The row of a message id.
-{select_row}
-WHERE conversation_key = :conversation_key AND message_id = :message_id
-    AND (expires_at IS NULL OR expires_at > :now)
-
 -- name: insert
--- A new row, in place of an expired one of the same message; the step saw that it is not live.
-INSERT INTO {prefix}rows AS stored (
+-- A new row.
+INSERT INTO {prefix}rows (
     id, conversation_key, session_key, session_id, message_id, role, status, created_at,
-    recorded_at, turn_no, turn_id, thread_id, author, is_shown, fence_key, fence_token, expires_at,
-    body, extra
+    recorded_at, turn_no, turn_id, thread_id, author, author_hash, is_shown, fence_key,
+    fence_token, expires_at, body, extra
 ) VALUES (
     :id, :conversation_key, :session_key, :session_id, :message_id, :role, :status, :created_at,
-    :recorded_at, :turn_no, :turn_id, :thread_id, :author, :is_shown, :fence_key, :fence_token,
-    :expires_at, :body, :extra
+    :recorded_at, :turn_no, :turn_id, :thread_id, :author, :author_hash, :is_shown, :fence_key,
+    :fence_token, :expires_at, :body, :extra
 )
-ON CONFLICT (conversation_key, message_id) DO UPDATE SET
-    id = excluded.id,
-    session_key = excluded.session_key,
-    session_id = excluded.session_id,
-    role = excluded.role,
-    status = excluded.status,
-    created_at = excluded.created_at,
-    recorded_at = excluded.recorded_at,
-    turn_no = excluded.turn_no,
-    turn_id = excluded.turn_id,
-    thread_id = excluded.thread_id,
-    author = excluded.author,
-    is_shown = excluded.is_shown,
-    fence_key = excluded.fence_key,
-    fence_token = excluded.fence_token,
-    expires_at = excluded.expires_at,
-    body = excluded.body,
-    extra = excluded.extra
-WHERE stored.expires_at IS NOT NULL
 
 -- name: replace
 -- Replace the row of a number.
@@ -61,6 +36,7 @@ UPDATE {prefix}rows SET
     turn_id = :turn_id,
     thread_id = :thread_id,
     author = :author,
+    author_hash = :author_hash,
     is_shown = :is_shown,
     fence_key = :fence_key,
     fence_token = :fence_token,
@@ -105,10 +81,6 @@ ORDER BY id LIMIT :limit
 {select_row} WHERE session_key = :session_key AND NOT is_shown AND {live}
 ORDER BY id DESC LIMIT :limit
 
--- name: pending
--- The rows of a conversation whose answer is not complete.
-{select_row} WHERE conversation_key = :conversation_key AND status = 'pending' ORDER BY id
-
 -- name: delete_conversation
 -- Delete the rows of a conversation.
 DELETE FROM {prefix}rows WHERE id > :above AND id < :below
@@ -117,16 +89,21 @@ DELETE FROM {prefix}rows WHERE id > :above AND id < :below
 -- Delete the rows of a session.
 DELETE FROM {prefix}rows WHERE session_key = :session_key AND id > :above AND id < :below
 
+-- name: after
+-- Rows of all conversations above a number.
+{select_row} WHERE id > :after ORDER BY id LIMIT :limit
+
+-- name: by_author
+-- Where messages of an author are.
+SELECT written.id, home.encoded, written.message_id
+FROM {prefix}rows AS written JOIN {prefix}conversations AS home
+    ON home.key = written.conversation_key
+WHERE written.author_hash = :author_hash AND written.author IS NOT NULL AND written.id > :after
+ORDER BY written.id LIMIT :limit
+
 -- name: purge
 -- Delete some expired rows, the longest expired first.
 DELETE FROM {prefix}rows WHERE id IN (
     SELECT id FROM {prefix}rows WHERE expires_at <= :now
     ORDER BY expires_at, id LIMIT :limit FOR UPDATE SKIP LOCKED
-)
-
--- name: keep_forever
--- Let some of the rows that expire not expire.
-UPDATE {prefix}rows SET expires_at = NULL WHERE id IN (
-    SELECT id FROM {prefix}rows WHERE expires_at IS NOT NULL
-    ORDER BY expires_at, id LIMIT :limit FOR UPDATE
 )

@@ -20,31 +20,6 @@ WHERE scope_hash = :scope_hash AND session_id_hash = :session_id_hash ORDER BY k
 {select_session}
 WHERE scope_hash = :scope_hash AND base_hash = :base_hash ORDER BY key DESC LIMIT 1
 
--- name: of_conversation
--- The newest session of an id whose rows a conversation has.
-{select_session}
-WHERE conversation_key = :conversation_key AND session_id_hash = :session_id_hash
-ORDER BY key DESC LIMIT 1
-
--- name: all_of
--- Every session whose rows a conversation has.
-{select_session} WHERE conversation_key = :conversation_key ORDER BY key
-
--- name: insert
--- A new session.
-INSERT INTO {prefix}sessions (
-    scope, scope_hash, base, base_hash, session_id, session_id_hash, conversation_key,
-    conversation, tenant, tenant_hash, agent, agent_hash, user_key, user_key_hash, chat_id, title,
-    first_message_id, started_at, last_message_at, message_count, turn_count, generation,
-    began_by_new
-) VALUES (
-    :scope, :scope_hash, :base, :base_hash, :session_id, :session_id_hash, :conversation_key,
-    :conversation, :tenant, :tenant_hash, :agent, :agent_hash, :user_key, :user_key_hash, :chat_id,
-    :title, :first_message_id, :started_at, :last_message_at, :message_count, :turn_count,
-    :generation, :began_by_new
-)
-RETURNING key
-
 -- name: update
 -- Replace what may change of a session: not its place, nor what it is called there.
 UPDATE {prefix}sessions SET

@@ -1,8 +1,3 @@
--- name: get
--- The manual summary of a session.
-SELECT conversation_key, session_key, text, created_at FROM {prefix}summaries
-WHERE conversation_key = :conversation_key AND session_key = :session_key
-
 -- name: put
 -- Save a manual summary in place of the last.
 INSERT INTO {prefix}summaries (conversation_key, session_key, text, created_at)

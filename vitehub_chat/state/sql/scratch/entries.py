@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import attrs
 
 from vitehub_chat.state.records import EntryRecord
 from vitehub_chat.state.sql.known import LockPart, is_open
-from vitehub_chat.state.sql.looks.locks import CountLook, LineLook, OpenLook
+from vitehub_chat.state.sql.looks.conversations import SessionsLook
+from vitehub_chat.state.sql.looks.locks import (
+    CountLook,
+    LineLook,
+    OpenLook,
+    PayloadsLook,
+    StalledLook,
+)
 from vitehub_chat.state.sql.looks.look import Miss
 from vitehub_chat.state.sql.scratch.work import Removal, Work
+from vitehub_chat.state.tables import Lanes
 
 
 class ScratchEntries:
@@ -67,6 +75,18 @@ class ScratchEntries:
         """Return the waiting entry that came first."""
         return next(iter(self._waiting(lock_key)), None)
 
+    def last_waiting(self, lock_key: str, /) -> EntryRecord | None:
+        """Return the waiting entry that came last."""
+        return next(reversed(self._waiting(lock_key)), None)
+
+    def stalled(self, now: int, above: int, limit: int, /) -> Sequence[EntryRecord]:
+        """Return open entries whose lock nobody holds any more or yet, by arrival."""
+        look = StalledLook(now, above, limit)
+        found = self._work.known.stalled.get(look.range)
+        if found is None:
+            raise Miss(look)
+        return found
+
     def waiting_in_lane(self, lock_key: str, lane: str, /) -> Sequence[EntryRecord]:
         """Return the waiting entries of one lane, by arrival."""
         return [entry for entry in self._waiting(lock_key) if entry.lane == lane]
@@ -100,23 +120,68 @@ class ScratchEntries:
         """Delete nothing: what need not be kept is hidden, and removed by cleanup."""
         return 0
 
-    def delete_conversation(self, conversation: str, session_key: int | None, /) -> int:
-        """Delete the entries of a conversation with their claims, or those of one session."""
+    def open_of_session(self, session_key: int, /) -> Sequence[EntryRecord]:
+        """Return the entries recorded in a session that have not ended, by arrival."""
+        home = self._work.home_of(session_key)
+        if home is None:
+            return ()
+        self.open_in(home.encoded)  # these were looked up together with it
+        return self._known_open(lambda entry: entry.session_key == session_key)
+
+    def with_payload(self, above: int, limit: int, /) -> Sequence[EntryRecord]:
+        """Return entries that still have their payload, by arrival."""
+        look = PayloadsLook(above, limit)
+        found = self._work.known.payloads.get((above, limit))
+        if found is None:
+            raise Miss(look)
+        return found
+
+    def delete_conversation(self, conversation: str, conversation_key: int, /) -> int:
+        """Delete the entries of a conversation with their claims, and count them."""
+        work = self._work
+        count = work.known.counts.get(("entries", conversation, None))
+        if count is None:
+            raise Miss(CountLook("entries", conversation, None))
+        self.open_in(conversation)
+        part = work.conversation(conversation)
+        if not part.has_sessions and part.record is not None:
+            raise Miss(SessionsLook(conversation))
+        sessions = part.sessions
+        for entry in self._known_open(
+            lambda entry: (
+                entry.session_key in sessions
+                or (entry.session_key is None and entry.conversation == conversation)
+            )
+        ):
+            self._remove(entry)
+        if count:
+            work.removals.append(Removal("entries", conversation, conversation_key, None))
+        return count
+
+    def delete_session(self, conversation: str, session_key: int, lanes: Lanes, /) -> int:
+        """Delete the entries of one session with their claims, and count them."""
         work = self._work
         count = work.known.counts.get(("entries", conversation, session_key))
         if count is None:
-            raise Miss(CountLook("entries", conversation, session_key))
-        for entry in self.open_in(conversation):
-            if session_key in {None, entry.session_key}:
-                self._remove(entry)
+            raise Miss(CountLook("entries", conversation, session_key, lanes))
+        waiting = (
+            entry
+            for entry in self.open_in(conversation)
+            if entry.session_key is None and entry.lane in lanes and not entry.starts_session
+        )
+        for entry in [*waiting, *self.open_of_session(session_key)]:
+            self._remove(entry)
         if count:
-            work.removals.append(Removal("entries", conversation, 0, session_key))
+            work.removals.append(Removal("entries", conversation, 0, session_key, lanes))
         return count
 
-    def release_claims(self, claim_keys: Sequence[str], /) -> None:
-        """Let ended entries forget these claims."""
-        for entry in map(self.by_claim, claim_keys):
-            if entry is not None and entry.state == "ended":
+    def release_claims(self, session_key: int, run_ticket_ids: Sequence[str], /) -> None:
+        """Let ended entries of runs that were recorded in a session forget their claims."""
+        self._work.released_runs.update((session_key, each) for each in run_ticket_ids)
+        parts = self._work.known.locks.values()
+        for entry in [entry for part in parts for entry in part.entries.values()]:
+            is_meant = entry.session_key == session_key and entry.run_ticket_id in run_ticket_ids
+            if is_meant and entry.state == "ended":
                 self.update(attrs.evolve(entry, claim_key=None))
 
     def _find(self, ticket_id: str) -> EntryRecord | None:
@@ -147,6 +212,15 @@ class ScratchEntries:
                 work.moved_claims.add(entry.claim_key)
                 ticket_id = None if holder is None else holder.ticket_id
                 work.known.claims[entry.claim_key] = ticket_id
+
+    def _known_open(self, is_wanted: Callable[[EntryRecord], bool]) -> list[EntryRecord]:
+        """Return those of the known entries that have not ended, and rely on their locks."""
+        parts = self._work.known.locks.values()
+        known = [entry for part in parts for entry in part.entries.values() if is_open(entry)]
+        found = [entry for entry in known if is_wanted(entry)]
+        for entry in found:
+            self._work.lock(entry.lock_key)
+        return _by_arrival(found)
 
     def _waiting(self, lock_key: str) -> list[EntryRecord]:
         entries = self._work.lock(lock_key, with_line=True).entries.values()

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 import attrs
 
-from vitehub_chat.state.records import RowRecord
+from vitehub_chat.state.records import AuthoredRow, RowRecord
 from vitehub_chat.state.sql.coverage import EDGE, Span
 from vitehub_chat.state.sql.known import ConversationPart
 from vitehub_chat.state.sql.looks.locks import CountLook
 from vitehub_chat.state.sql.looks.look import Miss
-from vitehub_chat.state.sql.looks.rows import MessagesLook, RowsLook
+from vitehub_chat.state.sql.looks.rows import AuthoredLook, MessagesLook, RowsLook
 from vitehub_chat.state.sql.scratch.work import Removal, Work
 from vitehub_chat.state.tables import RowQuery
 
@@ -56,7 +56,9 @@ class ScratchRows:
         for span in part.coverage.of((query.session_key, query.is_shown)):
             if _answers(span, wanted, query, found):
                 return found[: query.limit]
-        raise Miss(_look(part.encoded, query, wanted))
+        # Rows that this step changed may match no more: others then come in their place.
+        changed = sum(place[:2] == ("row", part.encoded) for place in self._work.before)
+        raise Miss(_look(part.encoded, query, wanted, query.limit + changed))
 
     def exists(self, query: RowQuery, /) -> bool:
         """Tell whether any row matches."""
@@ -83,12 +85,27 @@ class ScratchRows:
             work.removals.append(Removal("rows", part.encoded, conversation_key, session_key))
         return count
 
+    def remove(self, rows: Sequence[RowRecord], /) -> None:
+        """Delete these rows."""
+        for row in rows:
+            part = self._work.place_of(row.conversation_key)
+            self._work.note(("row", part.encoded, row.seq), part.rows[row.seq])
+            self._work.freed_messages.add((row.conversation_key, row.message_id))
+            part.drop_row(row)
+
+    def by_author(self, author: str, after: int, limit: int, /) -> Sequence[AuthoredRow]:
+        """Return rows of an author in all conversations, by their ids."""
+        found = self._work.known.authored.get((author, after, limit))
+        if found is None:
+            raise Miss(AuthoredLook(author, after, limit))
+        return found
+
     def _find(self, conversation_key: int, message_id: str) -> RowRecord | None:
         """Return the row of a message id, also one that has expired."""
         work = self._work
         part = work.place_of(conversation_key)
         row = part.row_of(message_id)
-        if row is not None:
+        if row is not None or (conversation_key, message_id) in work.freed_messages:
             return row
         is_all_known = any(span == Span(0, EDGE) for span in part.coverage.of((None, None)))
         if message_id not in part.free_ids and not is_all_known:
@@ -127,11 +144,11 @@ def _answers(span: Span, wanted: Span, query: RowQuery, found: Sequence[RowRecor
     return span.above <= wanted.above and span.below > last
 
 
-def _look(encoded: str, query: RowQuery, wanted: Span) -> RowsLook:
+def _look(encoded: str, query: RowQuery, wanted: Span, limit: int) -> RowsLook:
     return RowsLook(
         encoded=encoded,
         order=query.order,
-        limit=query.limit,
+        limit=limit,
         session_key=query.session_key,
         is_shown=query.is_shown,
         above=wanted.above,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from vitehub_chat.state.sql.scratch.conversations import ScratchConversations
+from vitehub_chat.state.sql.scratch.documents import ScratchDocuments
 from vitehub_chat.state.sql.scratch.entries import ScratchEntries
 from vitehub_chat.state.sql.scratch.locks import ScratchLocks
 from vitehub_chat.state.sql.scratch.rows import ScratchRows
@@ -28,4 +29,5 @@ class Scratch:
         self.sessions = ScratchSessions(work)
         self.rows = ScratchRows(work)
         self.summaries = ScratchSummaries(work)
+        self.documents = ScratchDocuments(work)
         self.secret = secret

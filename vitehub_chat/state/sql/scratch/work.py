@@ -6,26 +6,54 @@ from typing import Any, Final, Literal
 
 import attrs
 
-from vitehub_chat.state.sql.known import ConversationPart, Known, LockPart, NewestOf
+from vitehub_chat.state.sql.known import (
+    ConversationPart,
+    Known,
+    LockPart,
+    NewestOf,
+    ValuePart,
+)
 from vitehub_chat.state.sql.looks.conversations import ConversationLook, SessionLook
+from vitehub_chat.state.sql.looks.documents import ValueLook, value_scope, values_scope
 from vitehub_chat.state.sql.looks.locks import LineLook
 from vitehub_chat.state.sql.looks.look import Look, Miss
 from vitehub_chat.state.sql.numbers import Numbers
+from vitehub_chat.state.tables import Lanes
 
-Place = tuple[Literal["lock", "entry", "conversation", "session", "row", "summary"], str, int | str]
-"""Where a record is: its kind, the lock or conversation that it belongs to, and its own key."""
+PlaceKind = Literal[
+    "lock", "entry", "conversation", "session", "row", "summary", "document", "value"
+]
+Place = tuple[PlaceKind, str, int | str | tuple[str, str]]
+"""Where a record is: its kind, the lock, conversation or value that it belongs to, and its key."""
+
+Change = tuple[Place, Any, Any]
+"""A record that is not what it was: its place, as it was, and as it is now."""
 
 _NONE: Final = frozenset[NewestOf]()
 
 
 @attrs.frozen
+class Raise:
+    """The next revision of a scope, and since when nobody wants it, if that is so."""
+
+    scope: str
+    revision: int
+    idle_at: int | None
+
+
+@attrs.frozen
 class Removal:
-    """Everything of a kind in a conversation, or in one of its sessions, that is to be deleted."""
+    """Everything of a kind in a conversation, or in one of its sessions, that is to be deleted.
+
+    Attributes:
+        lanes: For entries of a session, the lanes of those that wait for it.
+    """
 
     kind: str
     encoded: str
     conversation_key: int
     session_key: int | None
+    lanes: Lanes = ("", "")
 
 
 @attrs.define(kw_only=True)
@@ -46,8 +74,10 @@ class Work:
         newest: The lookups of newest sessions that it relies on.
         free_claims: The claims that it relies on being free.
         free_messages: The message ids that it relies on being free, and their conversations.
+        freed_messages: The message ids that are free because the step deletes their rows.
         open_counts: The counts of open entries that it relies on, by conversation.
         removals: What is deleted without having been read.
+        released_runs: The sessions and tickets of runs whose ended entries forget their claims.
         last_token: The highest fencing token that the step was given, 0 without one.
     """
 
@@ -63,8 +93,10 @@ class Work:
     newest: dict[NewestOf, int | None] = attrs.field(factory=dict)
     free_claims: set[str] = attrs.field(factory=set)
     free_messages: dict[tuple[int, str], str] = attrs.field(factory=dict)
+    freed_messages: set[tuple[int, str]] = attrs.field(factory=set)
     open_counts: dict[str, int] = attrs.field(factory=dict)
     removals: list[Removal] = attrs.field(factory=list)
+    released_runs: set[tuple[int, str]] = attrs.field(factory=set)
     last_token: int = 0
 
     def note(self, place: Place, before: object) -> None:
@@ -85,6 +117,16 @@ class Work:
         if part is None or not part.is_found:
             raise Miss(ConversationLook(encoded))
         self.scopes[part.scope] = part.revision
+        return part
+
+    def value(self, home: str, name: str) -> ValuePart:
+        """Return what is known of a value, and rely on it."""
+        scope = value_scope(home, name)
+        part = self.known.values.get(scope)
+        if part is None:
+            raise Miss(ValueLook(home, name))
+        self.scopes[f"value:{scope}"] = part.revision
+        self.scopes[values_scope(home)] = self.known.revisions[values_scope(home)]
         return part
 
     def conversation_of(self, key: int) -> ConversationPart:

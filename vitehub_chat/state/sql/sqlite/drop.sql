@@ -22,6 +22,10 @@ DROP TABLE {prefix}rows
 -- Drop the manual summaries.
 DROP TABLE {prefix}summaries
 
+-- name: documents
+-- Drop the documents.
+DROP TABLE {prefix}documents
+
 -- name: meta
 -- Drop the secret and the last token.
 DROP TABLE {prefix}meta

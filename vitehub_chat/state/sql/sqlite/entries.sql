@@ -3,7 +3,7 @@
 SELECT
     ticket_id, position, lock_key, conversation, lane, claim_id, claim_key, payload,
     starts_session, coalesces, state, owner, attended_until, expires_at, claim_until, keep_until,
-    run_ticket_id, session_key, ending
+    run_ticket_id, session_key, ending, settles_at
 FROM {prefix}entries
 
 -- name: get
@@ -19,11 +19,11 @@ FROM {prefix}entries
 INSERT INTO {prefix}entries (
     ticket_id, lock_key, conversation, lane, claim_id, claim_key, payload,
     starts_session, coalesces, state, owner, attended_until, expires_at, claim_until, keep_until,
-    run_ticket_id, session_key, ending
+    run_ticket_id, session_key, ending, settles_at
 ) VALUES (
     :ticket_id, :lock_key, :conversation, :lane, :claim_id, :claim_key, :payload,
     :starts_session, :coalesces, :state, :owner, :attended_until, :expires_at, :claim_until,
-    :keep_until, :run_ticket_id, :session_key, :end
+    :keep_until, :run_ticket_id, :session_key, :end, :settles_at
 ) RETURNING position
 
 -- name: update
@@ -45,7 +45,8 @@ UPDATE {prefix}entries SET
     keep_until = :keep_until,
     run_ticket_id = :run_ticket_id,
     session_key = :session_key,
-    ending = :end
+    ending = :end,
+    settles_at = :settles_at
 WHERE ticket_id = :ticket_id
 
 -- name: delete
@@ -55,6 +56,23 @@ DELETE FROM {prefix}entries WHERE ticket_id = :ticket_id
 -- name: first_waiting
 -- The waiting entry that came first.
 {select_entry} WHERE lock_key = :lock_key AND state = 'waiting' ORDER BY position LIMIT 1
+
+-- name: last_waiting
+-- The waiting entry that came last.
+{select_entry} WHERE lock_key = :lock_key AND state = 'waiting' ORDER BY position DESC LIMIT 1
+
+-- name: stalled
+-- Open entries whose lock nobody holds, from the two small indexes of open entries.
+SELECT * FROM (
+    {select_entry} INDEXED BY {prefix}entries_waiting
+    WHERE state = 'waiting' AND position > :above
+    UNION ALL
+    {select_entry} INDEXED BY {prefix}entries_run
+    WHERE state IN ('running', 'recorded') AND position > :above
+) AS wanted WHERE NOT EXISTS (
+    SELECT 1 FROM {prefix}locks AS held
+    WHERE held.lock_key = wanted.lock_key AND held.until > :now
+) ORDER BY position LIMIT :limit
 
 -- name: waiting_in_lane
 -- The waiting entries of one lane.
@@ -84,14 +102,33 @@ DELETE FROM {prefix}entries WHERE position IN (
     ORDER BY keep_until LIMIT :limit
 )
 
+-- name: open_of_session
+-- The entries recorded in a session that have not ended.
+{select_entry}
+WHERE session_key = :session_key AND state IN ('waiting', 'running', 'recorded')
+ORDER BY position
+
+-- name: with_payload
+-- Entries that still have their payload.
+{select_entry}
+WHERE payload IS NOT NULL AND position > :above ORDER BY position LIMIT :limit
+
 -- name: delete_conversation
--- Delete the entries of a conversation.
-DELETE FROM {prefix}entries WHERE conversation = :conversation
+-- Delete the entries recorded in the sessions of a conversation, and those that wait in it.
+DELETE FROM {prefix}entries
+WHERE (conversation = :conversation AND session_key IS NULL) OR session_key IN (
+    SELECT key FROM {prefix}sessions WHERE conversation_key = :conversation_key
+)
 
 -- name: delete_session
--- Delete the entries of a conversation that were recorded in a session.
-DELETE FROM {prefix}entries WHERE conversation = :conversation AND session_key = :session_key
+-- Delete the entries recorded in a session, and those that wait for it.
+DELETE FROM {prefix}entries
+WHERE session_key = :session_key OR (
+    conversation = :conversation AND session_key IS NULL
+    AND lane IN (:lane, :base_lane) AND starts_session = 0
+)
 
--- name: release_claim
--- Let an ended entry forget its claim.
-UPDATE {prefix}entries SET claim_key = NULL WHERE claim_key = :claim_key AND state = 'ended'
+-- name: release_claims
+-- Let the ended entries of a run that was recorded in a session forget their claims.
+UPDATE {prefix}entries SET claim_key = NULL
+WHERE session_key = :session_key AND run_ticket_id = :run_ticket_id AND state = 'ended'

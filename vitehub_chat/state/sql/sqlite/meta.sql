@@ -21,3 +21,4 @@ SELECT
     OR EXISTS (
         SELECT 1 FROM {prefix}entries WHERE keep_until <= :now AND state IN ('ended', 'lost')
     )
+    OR EXISTS (SELECT 1 FROM {prefix}documents WHERE expires_at <= :now)

@@ -108,6 +108,21 @@ DELETE FROM {prefix}rows WHERE id > :above AND id < :below
 DELETE FROM {prefix}rows INDEXED BY {prefix}rows_session
 WHERE session_key = :session_key AND id > :above AND id < :below
 
+-- name: remove
+-- Delete one row.
+DELETE FROM {prefix}rows WHERE id = :id
+
+-- name: after
+-- Rows of all conversations above a number.
+{select_row} WHERE id > :after ORDER BY id LIMIT :limit
+
+-- name: by_author
+-- Where messages of an author are.
+SELECT written.id, home.encoded, written.message_id
+FROM {prefix}rows AS written JOIN {prefix}conversations AS home
+    ON home.key = written.conversation_key
+WHERE written.author = :author AND written.id > :after ORDER BY written.id LIMIT :limit
+
 -- name: purge
 -- Delete some expired rows, the longest expired first.
 DELETE FROM {prefix}rows WHERE id IN (

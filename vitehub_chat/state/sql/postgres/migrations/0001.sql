@@ -1,6 +1,10 @@
 -- The first schema. Times are microseconds since 1970. Keys may be longer than an index takes, so
 -- they are found by their SHA-256, in columns that end in _hash; absent ones have a hash, too.
-CREATE SEQUENCE {prefix}tokens;
+CREATE TABLE {prefix}schema (
+    version integer PRIMARY KEY,
+    at bigint NOT NULL,
+    checksum text NOT NULL
+);
 
 CREATE TABLE {prefix}meta (
     id integer PRIMARY KEY CHECK (id = 1),
@@ -40,7 +44,8 @@ CREATE TABLE {prefix}entries (
     keep_until bigint NOT NULL,
     run_ticket_id text COLLATE "C",
     session_key bigint,
-    ending text
+    ending text,
+    settles_at bigint
 );
 
 CREATE UNIQUE INDEX {prefix}entries_claim ON {prefix}entries (claim_key_hash)
@@ -49,12 +54,17 @@ CREATE INDEX {prefix}entries_waiting ON {prefix}entries (lock_key_hash, position
     WHERE state = 'waiting';
 CREATE INDEX {prefix}entries_run ON {prefix}entries (run_ticket_id)
     WHERE state IN ('running', 'recorded');
+CREATE INDEX {prefix}entries_open ON {prefix}entries (position)
+    WHERE state IN ('waiting', 'running', 'recorded');
 CREATE INDEX {prefix}entries_conversation ON {prefix}entries (conversation_hash);
+CREATE INDEX {prefix}entries_session ON {prefix}entries (session_key)
+    WHERE session_key IS NOT NULL;
+CREATE INDEX {prefix}entries_payload ON {prefix}entries (position) WHERE payload IS NOT NULL;
 CREATE INDEX {prefix}entries_over ON {prefix}entries (keep_until)
     WHERE state IN ('ended', 'lost');
 
 CREATE TABLE {prefix}conversations (
-    key bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    key bigint PRIMARY KEY,
     encoded text NOT NULL,
     encoded_hash bytea NOT NULL UNIQUE,
     last_seq bigint NOT NULL,
@@ -62,7 +72,7 @@ CREATE TABLE {prefix}conversations (
 );
 
 CREATE TABLE {prefix}sessions (
-    key bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    key bigint PRIMARY KEY,
     scope text NOT NULL,
     scope_hash bytea NOT NULL,
     base text,
@@ -112,6 +122,7 @@ CREATE TABLE {prefix}rows (
     turn_id text,
     thread_id text,
     author text,
+    author_hash bytea NOT NULL,
     is_shown boolean NOT NULL,
     fence_key text,
     fence_token bigint,
@@ -127,6 +138,7 @@ CREATE INDEX {prefix}rows_session_hidden ON {prefix}rows (session_key, id) WHERE
 CREATE INDEX {prefix}rows_pending ON {prefix}rows (conversation_key, id)
     WHERE status = 'pending';
 CREATE INDEX {prefix}rows_expiry ON {prefix}rows (expires_at, id) WHERE expires_at IS NOT NULL;
+CREATE INDEX {prefix}rows_author ON {prefix}rows (author_hash, id) WHERE author IS NOT NULL;
 
 CREATE TABLE {prefix}summaries (
     conversation_key bigint NOT NULL,
@@ -135,3 +147,25 @@ CREATE TABLE {prefix}summaries (
     created_at bigint NOT NULL,
     PRIMARY KEY (conversation_key, session_key)
 );
+
+CREATE TABLE {prefix}documents (
+    home_hash bytea NOT NULL,
+    kind text COLLATE "C" NOT NULL,
+    name_hash bytea NOT NULL,
+    home text NOT NULL,
+    name text NOT NULL,
+    session_key bigint NOT NULL,
+    number bigint NOT NULL,
+    body text NOT NULL,
+    created_at bigint NOT NULL,
+    expires_at bigint,
+    PRIMARY KEY (home_hash, kind, name_hash)
+);
+
+CREATE INDEX {prefix}documents_session
+    ON {prefix}documents (home_hash, session_key, kind, number, created_at);
+CREATE INDEX {prefix}documents_number ON {prefix}documents (home_hash, kind, number);
+CREATE INDEX {prefix}documents_expiry ON {prefix}documents (expires_at)
+    WHERE expires_at IS NOT NULL;
+CREATE INDEX {prefix}documents_aside ON {prefix}documents (home_hash, kind, name_hash)
+    WHERE kind IN ('hidden', 'superseded');

@@ -36,11 +36,16 @@ SELECT {lock_columns} FROM (
     WHERE conversation_key = {conversation} AND status = 'pending' AND fence_key IS NOT NULL
 ) AS wanted {holder}
 
+-- name: sessions_here
+-- The numbers of the sessions whose rows a conversation has.
+(SELECT key FROM {prefix}sessions WHERE conversation_key = {conversation})
+
 -- name: locks_of_open
--- The locks that open entries of a conversation want.
+-- The locks that open entries of a conversation and of its sessions want.
 SELECT {lock_columns} FROM (
     SELECT DISTINCT lock_key AS key FROM {prefix}entries
-    WHERE conversation = :encoded AND state IN ('waiting', 'running', 'recorded')
+    WHERE (conversation = :encoded OR session_key IN {sessions_here})
+        AND state IN ('waiting', 'running', 'recorded')
 ) AS wanted {holder}
 
 -- name: named
@@ -58,14 +63,26 @@ SELECT {lock_columns} FROM (
 )
 
 -- name: open_entries
--- The entries of a conversation that have not ended.
-{select_entry} WHERE conversation = :encoded AND state IN ('waiting', 'running', 'recorded')
+-- The entries of a conversation and of its sessions that have not ended.
+{select_entry}
+WHERE (conversation = :encoded OR session_key IN {sessions_here})
+    AND state IN ('waiting', 'running', 'recorded')
 
 -- name: count_entries
--- Count the entries of a conversation, or of one of its sessions, that are not forgotten.
+-- Count the entries of a conversation's sessions, and those that wait in it.
 SELECT count(*) FROM {prefix}entries
-WHERE conversation = :encoded AND (:session_key IS NULL OR session_key = :session_key)
+WHERE ((conversation = :encoded AND session_key IS NULL) OR session_key IN {sessions_here})
     AND NOT (state IN ('ended', 'lost') AND keep_until <= :now)
+
+-- name: count_entries_of_session
+-- Count the entries of a session, and those that wait for it.
+SELECT count(*) FROM {prefix}entries
+WHERE (
+    session_key = :session_key OR (
+        conversation = :encoded AND session_key IS NULL
+        AND lane IN (:lane, :base_lane) AND starts_session = 0
+    )
+) AND NOT (state IN ('ended', 'lost') AND keep_until <= :now)
 
 -- name: place
 -- A conversation with the revision of its scope, also if there is none yet.
@@ -168,6 +185,12 @@ CASE :session_by
     )
     ELSE :session_key
 END
+
+-- name: newest_document
+-- The document of a session with the highest number, of equal ones that made last.
+{select_document}
+WHERE home = :encoded AND kind = :kind AND session_key = {session_of_rows} AND {live_document}
+ORDER BY number DESC, created_at DESC LIMIT 1
 
 -- name: middle
 -- The place of the row around which rows are wanted.

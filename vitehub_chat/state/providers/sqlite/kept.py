@@ -1,0 +1,102 @@
+"""Kept rows: what this process has lately read or written, so that nothing is decoded twice.
+
+A row is used again only where what is stored now equals, column by column, what it was made of. So
+it cannot be older than the file, whoever has written to that.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+import attrs
+
+from vitehub_chat.state.records import RowRecord, keep_decoded
+from vitehub_chat.state.sql.mapping import Columns
+from vitehub_chat.state.sql.rows import ROWS
+
+KEPT_BYTES: Final = 16 * 1024 * 1024
+"""How much is kept at most, as far as it can be estimated."""
+
+_OVERHEAD: Final = 3072
+_FACTOR: Final = 4
+"""How much more memory values take than the text that they are read from."""
+_LARGEST: Final = KEPT_BYTES // 16
+
+_Key = tuple[int, int]
+
+
+@attrs.frozen
+class _Kept:
+    columns: Columns
+    record: RowRecord
+    size: int
+
+
+class KeptRows:
+    """Rows by conversation and number, the least recently used ones leave; threads may share it."""
+
+    def __init__(self, limit: int = KEPT_BYTES) -> None:
+        """Say how many bytes are kept at most."""
+        self._limit = limit
+        self._lock = threading.Lock()
+        self._kept: OrderedDict[_Key, _Kept] = OrderedDict()
+        self._size = 0
+
+    def records_of(self, rows: Iterable[Columns]) -> list[RowRecord]:
+        """Return the records of rows that were just read, and keep them."""
+        found: list[RowRecord] = []
+        with self._lock:
+            for columns in rows:
+                key = columns[:2]
+                kept = self._kept.get(key)
+                if kept is not None and kept.columns == columns:
+                    self._kept.move_to_end(key)
+                    found.append(kept.record)
+                else:
+                    record = ROWS.make(columns)
+                    self._put(key, columns, record)
+                    found.append(record)
+        return found
+
+    def put(self, record: RowRecord, columns: Columns) -> None:
+        """Keep a row that is being written; whether that is committed need not be known."""
+        with self._lock:
+            self._put(columns[:2], columns, record)
+
+    def forget(self, rows: Sequence[RowRecord]) -> None:
+        """Forget some rows."""
+        with self._lock:
+            for row in rows:
+                self._drop((row.conversation_key, row.seq))
+
+    def forget_conversation(self, conversation_key: int) -> None:
+        """Forget the rows of a conversation."""
+        with self._lock:
+            for key in [key for key in self._kept if key[0] == conversation_key]:
+                self._drop(key)
+
+    def clear(self) -> None:
+        """Forget everything."""
+        with self._lock:
+            self._kept.clear()
+            self._size = 0
+
+    def _put(self, key: _Key, columns: Columns, record: RowRecord) -> None:
+        self._drop(key)
+        size = _OVERHEAD + _FACTOR * (len(record.body) + len(record.extra or ""))
+        if size > min(_LARGEST, self._limit):
+            return
+        keep_decoded(record, None)
+        self._kept[key] = _Kept(columns, record, size)
+        self._size += size
+        while self._size > self._limit:
+            _, oldest = self._kept.popitem(last=False)
+            self._size -= oldest.size
+
+    def _drop(self, key: _Key) -> None:
+        kept = self._kept.pop(key, None)
+        if kept is not None:
+            self._size -= kept.size
