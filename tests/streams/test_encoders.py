@@ -29,14 +29,14 @@ def test_a_continued_run_is_told_to_the_encoder() -> None:
 
 @pytest.mark.parametrize(
     ("output", "problem"),
-    [("ag-ui", "'ag-ui' is not available yet"), ("event", "'event' is no stream output")],
+    [("event", "'event' is no stream output")],
 )
 def test_an_output_that_is_not_there_is_refused_with_the_known_ones(
     output: str, problem: str
 ) -> None:
     with pytest.raises(InputError) as caught:
         encoder_for(output)
-    expected = f"output: {problem} (there are 'ui-message-stream' and 'events')"
+    expected = f"output: {problem} (there are 'ui-message-stream', 'events', 'ag-ui')"
     assert str(caught.value) == expected
 
 

@@ -7,10 +7,11 @@ from typing import Any, Final, Protocol
 
 from vitehub_chat.errors import InputError
 from vitehub_chat.model.events import AgentEvent
+from vitehub_chat.streams.ag_ui import AgUiEncoder
 from vitehub_chat.streams.events import EventEncoder
 from vitehub_chat.streams.ui_message_stream import UIMessageStreamEncoder
 
-OUTPUTS: Final = ("ui-message-stream", "events")
+OUTPUTS: Final = ("ui-message-stream", "events", "ag-ui")
 """The forms that there are, as `output` names them."""
 
 
@@ -42,7 +43,7 @@ def encoder_for(output: str, *, continued: bool = False) -> Encoder:
         return UIMessageStreamEncoder(continued=continued)
     if output == "events":
         return EventEncoder()
-    known = " and ".join(repr(name) for name in OUTPUTS)
-    problem = "is not available yet" if output == "ag-ui" else "is no stream output"
-    text = f"{output!r} {problem}"
-    raise InputError(text, path="output", hint=f"there are {known}")
+    if output == "ag-ui":
+        return AgUiEncoder()
+    known = ", ".join(repr(name) for name in OUTPUTS)
+    raise InputError(f"{output!r} is no stream output", path="output", hint=f"there are {known}")

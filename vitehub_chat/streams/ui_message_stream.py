@@ -31,9 +31,10 @@ from vitehub_chat.model.events import (
     ToolInputDelta,
     ToolResult,
 )
-from vitehub_chat.model.json_text import Json, decode_json, encode_json, replace_surrogates
+from vitehub_chat.model.json_text import Json, decode_json, encode_json
 from vitehub_chat.model.messages import format_time
 from vitehub_chat.model.parts import ABSENT
+from vitehub_chat.streams.chunks import Chunk, facts_of, join_halves, present, readable
 from vitehub_chat.streams.sse import (
     DONE_FRAME,
     KEEP_ALIVE_FRAME,
@@ -51,9 +52,6 @@ __all__ = [
     "UIMessageStreamEncoder",
     "sse_frame",
 ]
-
-Chunk = dict[str, Any]
-"""One part of the stream: a JSON object with a `type`."""
 
 HEADERS: Mapping[str, str] = {**SSE_HEADERS, "x-vercel-ai-ui-message-stream": "v1"}
 """Headers of a response that carries this stream."""
@@ -118,7 +116,7 @@ class UIMessageStreamEncoder:
         encode = self._encoders.get(type(event))
         if encode is None or self._is_ended:
             return []
-        return [_readable(chunk) for chunk in encode(self, event)]
+        return [readable(chunk) for chunk in encode(self, event)]
 
     def frame(self, chunk: Chunk, /) -> str:
         """Return a chunk as a frame of server-sent events."""
@@ -129,7 +127,7 @@ class UIMessageStreamEncoder:
             return
         self._is_started = True
         created_at = None if event.created_at is None else format_time(event.created_at)
-        facts = _present(sessionId=event.session_id, runId=event.run_id, createdAt=created_at)
+        facts = present(sessionId=event.session_id, runId=event.run_id, createdAt=created_at)
         yield {"type": "start", "messageId": event.message_id, **_metadata(facts)}
 
     def _step_started(self, _event: StepStarted) -> Iterator[Chunk]:
@@ -147,7 +145,7 @@ class UIMessageStreamEncoder:
         key = (kind, event.part_id)
         if key not in self._parts:
             yield {"type": f"{kind}-start", "id": event.part_id}
-        delta, self._parts[key] = _join(self._parts.get(key, ""), event.text)
+        delta, self._parts[key] = join_halves(self._parts.get(key, ""), event.text)
         if delta:
             yield {"type": f"{kind}-delta", "id": event.part_id, "delta": delta}
 
@@ -158,7 +156,7 @@ class UIMessageStreamEncoder:
             yield _tool_chunk("tool-input-start", event.call_id, toolName=event.name)
         if call.state != "streaming":  # the whole input is there; more would reopen the call
             return
-        delta, call.held = _join(call.held, event.text)
+        delta, call.held = join_halves(call.held, event.text)
         if delta:
             yield {
                 "type": "tool-input-delta",
@@ -198,7 +196,7 @@ class UIMessageStreamEncoder:
 
     def _source(self, event: SourceFound) -> Iterator[Chunk]:
         if event.url is not None:
-            title = _present(title=event.title)
+            title = present(title=event.title)
             yield {"type": "source-url", "sourceId": event.source_id, "url": event.url, **title}
         else:
             yield {
@@ -215,7 +213,7 @@ class UIMessageStreamEncoder:
         yield {
             "type": "data-context-budget",
             "id": "context-budget",
-            "data": _facts(event.budget),
+            "data": facts_of(event.budget),
             "transient": True,
         }
 
@@ -229,13 +227,13 @@ class UIMessageStreamEncoder:
                 yield _unread_input(call_id, call)
         yield from self._end_step()
         self._is_ended = True
-        facts = _present(
+        facts = present(
             status=event.status,
             coalesced=True if event.status == "coalesced" else None,
-            contextBudget=_facts(event.budget),
-            usage=_facts(event.usage),
+            contextBudget=facts_of(event.budget),
+            usage=facts_of(event.usage),
         )
-        reason = _present(finishReason=_finish_reason(event.finish_reason))
+        reason = present(finishReason=_finish_reason(event.finish_reason))
         yield {"type": "finish", **reason, **_metadata(facts)}
 
     def _run_interrupted(self, event: RunInterrupted) -> Iterator[Chunk]:
@@ -306,41 +304,9 @@ def _unread_input(call_id: str, call: _Call) -> Chunk:
     )
 
 
-def _join(held: str, text: str) -> tuple[str, str]:
-    """Return text that can go out, and the half of a surrogate pair that has to wait for more."""
-    text = held + text
-    if text and "\ud800" <= text[-1] <= "\udbff":
-        return text[:-1], text[-1]
-    return text, ""
-
-
-def _readable(chunk: Chunk) -> Chunk:
-    return {
-        key: replace_surrogates(value) if isinstance(value, str) else value
-        for key, value in chunk.items()
-    }
-
-
 def _json(value: object, path: str) -> Json:
     """Return a value of a tool as plain JSON values, lone surrogates replaced at any depth."""
     return decode_json(encode_json(value, path))
-
-
-def _facts(value: Any) -> Chunk | None:
-    """Return the fields of a value that are set, in camelCase, or None for no value."""
-    if value is None:
-        return None
-    pairs = ((field.name, getattr(value, field.name)) for field in attrs.fields(type(value)))
-    return {_camel(name): fact for name, fact in pairs if fact is not None}
-
-
-def _camel(name: str) -> str:
-    first, *rest = name.split("_")
-    return first + "".join(word.capitalize() for word in rest)
-
-
-def _present(**facts: Json) -> Chunk:
-    return {name: fact for name, fact in facts.items() if fact is not None}
 
 
 def _metadata(facts: Chunk) -> Chunk:
