@@ -21,6 +21,8 @@ if TYPE_CHECKING:
         stream_agent_trigger,
     )
     from vitehub_chat.capability import Chat, chat
+    from vitehub_chat.config.context_options import ContextOptions
+    from vitehub_chat.config.prune_options import PruneOptions
     from vitehub_chat.conversation.conversation import Conversation
     from vitehub_chat.conversation.conversations import Conversations
     from vitehub_chat.model.keys import ConversationKey
@@ -35,6 +37,7 @@ _MODULES = {
     "Capability": "vitehub_chat.agent.capability",
     "Chat": "vitehub_chat.capability",
     "ContextBudget": "vitehub_chat.model.results",
+    "ContextOptions": "vitehub_chat.config.context_options",
     "Conversation": "vitehub_chat.conversation.conversation",
     "ConversationKey": "vitehub_chat.model.keys",
     "Conversations": "vitehub_chat.conversation.conversations",
@@ -43,6 +46,7 @@ _MODULES = {
     "HistoryPage": "vitehub_chat.model.rows",
     "Message": "vitehub_chat.model.messages",
     "PreparedInvocation": "vitehub_chat.model.results",
+    "PruneOptions": "vitehub_chat.config.prune_options",
     "Row": "vitehub_chat.model.rows",
     "RunResult": "vitehub_chat.model.results",
     "ToolSpec": "vitehub_chat.agent.driver",
@@ -63,6 +67,7 @@ __all__ = [
     "Capability",
     "Chat",
     "ContextBudget",
+    "ContextOptions",
     "Conversation",
     "ConversationKey",
     "Conversations",
@@ -71,6 +76,7 @@ __all__ = [
     "HistoryPage",
     "Message",
     "PreparedInvocation",
+    "PruneOptions",
     "Row",
     "RunResult",
     "ToolSpec",

@@ -71,12 +71,6 @@ def chat(mapping: Mapping[str, Any] | None = None, /, **options: Unpack[ChatOpti
         )
     given = options if mapping is None else mapping
     policy = lower_chat_options(given)
-    if policy.concurrency.strategy == "debounce":
-        raise ConfigError(
-            "'debounce' is not available in this release",
-            path="concurrency.strategy",
-            hint="use 'queue', which also runs waiting messages together",
-        )
     return Chat(policy, given)
 
 

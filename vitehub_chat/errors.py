@@ -124,7 +124,7 @@ class StateError(ChatError):
     """The Agent State failed."""
 
     code = "state_error"
-    codes = frozenset({"state_error", "corrupt", "no_space", "read_only"})
+    codes = frozenset({"state_error", "corrupt", "no_space", "read_only", "too_large"})
 
 
 class StateUnavailableError(StateError):

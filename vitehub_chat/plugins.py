@@ -9,17 +9,26 @@ The environment variable `VITEHUB_CHAT_PLUGINS`, set and empty, hides all other 
 
 from __future__ import annotations
 
-import os
 import re
-import traceback
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from importlib import import_module, metadata
+from importlib import import_module
 from types import MappingProxyType
-from typing import Any, Generic, NamedTuple, NoReturn, TypeGuard, TypeVar
+from typing import Any, Generic, NoReturn, TypeGuard, TypeVar
 
+from vitehub_chat.distributions import (
+    OURS,
+    PLUGINS_VARIABLE,
+    Plugin,
+    canonical,
+    cause,
+    fold,
+    others_are_allowed,
+    our_version,
+    search,
+)
 from vitehub_chat.errors import ChatError, ConfigError, MissingDependencyError, nearest_name
 
 T = TypeVar("T")
@@ -27,37 +36,12 @@ T = TypeVar("T")
 Factory = Callable[..., Any]
 """What a plugin is in every group so far: something that builds an object from options."""
 
-PLUGINS_VARIABLE = "VITEHUB_CHAT_PLUGINS"
 API_ATTRIBUTE = "vitehub_chat_api"
 API_VERSION = 1
 
-_OURS = "vitehub-chat"
 _NAMES = r"[^\W\d]\w*(?:\.[^\W\d]\w*)*"
 _IMPORT_PATH = re.compile(f"{_NAMES}:{_NAMES}")
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
-
-
-class Plugin(NamedTuple):
-    """One name that a distribution offers in a group.
-
-    Attributes:
-        name: The name to ask for.
-        value: The import path behind it.
-        distribution: The distribution that offers it; empty for an import path.
-        version: The version of that distribution, or None when it does not say.
-        error: Why it cannot be used, or None as far as is known.
-    """
-
-    name: str
-    value: str
-    distribution: str
-    version: str | None = None
-    error: ChatError | None = None
-
-    @property
-    def origin(self) -> str:
-        """The distribution and its version, as one text."""
-        return f"{self.distribution} {self.version or '(no version)'}"
 
 
 class Registry(Generic[T]):
@@ -86,12 +70,12 @@ class Registry(Generic[T]):
 
     def names(self) -> tuple[str, ...]:
         """Return every name that `get` knows in this context, sorted; imports nothing."""
-        found = (plugin.name for plugin in _search(self.group))
+        found = (plugin.name for plugin in search(self.group))
         return tuple(sorted({*self._builtins, *self._local.get(), *found}))
 
     def knows(self, name: str) -> bool:
         """Tell whether `get` finds a name; searches only for one that is not built-in."""
-        name = _canonical(name)
+        name = canonical(name)
         return name in self._builtins or name in self._local.get() or name in self.names()
 
     def entries(self) -> tuple[Plugin, ...]:
@@ -100,8 +84,8 @@ class Registry(Generic[T]):
         A name that two distributions offer, or that is built-in, is there once for each of them,
         with an error on those that `get` does not return.
         """
-        version = _our_version()
-        ours = [Plugin(*item, _OURS, version) for item in sorted(self._builtins.items())]
+        version = our_version()
+        ours = [Plugin(*item, OURS, version) for item in sorted(self._builtins.items())]
         found = sorted(self._others(), key=lambda plugin: plugin.name)
         counts = Counter(plugin.name for plugin in found)
         return (*ours, *(self._mark(plugin, found, counts) for plugin in found))
@@ -119,12 +103,12 @@ class Registry(Generic[T]):
         """
         if ":" in name:
             return self._load(Plugin(name, _check_import_path(name, path), ""), path)
-        name = _canonical(name)
+        name = canonical(name)
         local = self._local.get()
         if name in local:
             return local[name]
         if name in self._builtins:
-            return self._load(Plugin(name, self._builtins[name], _OURS), path)
+            return self._load(Plugin(name, self._builtins[name], OURS), path)
         found = [plugin for plugin in self._others() if plugin.name == name]
         if not found:
             raise self._unknown(name, path)
@@ -148,7 +132,7 @@ class Registry(Generic[T]):
         for name, value in objects.items():
             version = getattr(value, API_ATTRIBUTE, API_VERSION)
             self._verify(value, version, Plugin(name, "", ""), name)
-        names = {_canonical(name): value for name, value in objects.items()}
+        names = {canonical(name): value for name, value in objects.items()}
         token = self._local.set({**self._local.get(), **names})
         try:
             yield
@@ -157,8 +141,8 @@ class Registry(Generic[T]):
 
     def _others(self) -> Iterator[Plugin]:
         """Yield what is found, without our own entries for the built-in names."""
-        for plugin in _search(self.group):
-            if plugin.name not in self._builtins or _fold(plugin.distribution) != _OURS:
+        for plugin in search(self.group):
+            if plugin.name not in self._builtins or fold(plugin.distribution) != OURS:
                 yield plugin
 
     def _mark(self, plugin: Plugin, found: list[Plugin], counts: Counter[str]) -> Plugin:
@@ -205,7 +189,7 @@ class Registry(Generic[T]):
     def _describe(self, plugin: Plugin) -> str:
         if not plugin.distribution:
             return f"{plugin.name!r} for the group {self.group!r}"
-        version = plugin.version or (_our_version() if plugin.distribution == _OURS else None)
+        version = plugin.version or (our_version() if plugin.distribution == OURS else None)
         origin = plugin._replace(version=version).origin
         return (
             f"plugin {plugin.name!r} ({plugin.value!r}) of the group {self.group!r} from {origin}"
@@ -217,7 +201,7 @@ class Registry(Generic[T]):
         hint = f"installed: {', '.join(known) or 'none'}"
         if nearest:
             hint = f"did you mean {nearest!r}? {hint}"
-        if not _others_are_allowed():
+        if not others_are_allowed():
             hint = f"{hint}; plugins are turned off by {PLUGINS_VARIABLE}"
         return ConfigError(f"no {name!r} in the group {self.group!r}", path=path, hint=hint)
 
@@ -248,76 +232,17 @@ def import_path(value: str, *, path: str | None = None) -> object:
         _refuse(error, f"import path {value!r}", path)
 
 
-def broken_metadata() -> tuple[Plugin, ...]:
-    """Return the distributions whose entry points cannot be read, with the reason; no names."""
-    if not _others_are_allowed():
-        return ()
-    return tuple(
-        Plugin("", "", _name_of(distribution), _header(distribution, "Version"), found)
-        for distribution in metadata.distributions()
-        if isinstance(found := _read(distribution), ConfigError)
-    )
-
-
 def all_registries() -> tuple[Registry[Factory], ...]:
     """Return the registry of every group."""
-    return (capabilities, state_providers, drivers, channels)
-
-
-def _search(group: str) -> Iterator[Plugin]:
-    """Yield every entry of a group that an installed distribution has, in the order of the path."""
-    seen = set()
-    for distribution in metadata.distributions() if _others_are_allowed() else ():
-        found = _read(distribution)
-        if isinstance(found, ConfigError):
-            continue  # told by broken_metadata()
-        entries = found.select(group=group)
-        name = _name_of(distribution) if entries else ""
-        if entries and _fold(name) not in seen:  # the first copy on the path is the installed one
-            seen.add(_fold(name))
-            version = _header(distribution, "Version")
-            yield from (Plugin(_canonical(e.name), e.value, name, version) for e in entries)
-
-
-def _others_are_allowed() -> bool:
-    return os.environ.get(PLUGINS_VARIABLE, "on").strip() != ""
-
-
-def _read(distribution: metadata.Distribution) -> metadata.EntryPoints | ConfigError:
-    try:
-        return distribution.entry_points
-    except Exception as error:  # noqa: BLE001 - text of others, read by a parser that may raise any
-        return ConfigError(
-            f"the entry points of {_name_of(distribution)} are unreadable: {_cause(error)}",
-            hint="reinstall or remove the distribution",
-        )
-
-
-def _name_of(distribution: metadata.Distribution) -> str:
-    return _header(distribution, "Name") or f"(no name, in {distribution.locate_file('')})"
-
-
-def _header(distribution: metadata.Distribution, name: str) -> str | None:
-    try:
-        headers = distribution.metadata
-        return headers[name] or None if name in headers else None
-    except Exception:  # noqa: BLE001 - unreadable and missing metadata say as little
-        return None
-
-
-def _our_version() -> str | None:
-    try:
-        return metadata.version(_OURS)
-    except metadata.PackageNotFoundError:
-        return None
-
-
-def _fold(name: str) -> str:
-    return re.sub(r"[-_.]+", "-", name).lower()
-
-
-def _canonical(name: str) -> str:
-    return name.replace("+", ".")
+    return (
+        capabilities,
+        state_providers,
+        drivers,
+        channels,
+        summarizers,
+        token_estimators,
+        memory_sinks,
+    )
 
 
 def _check_import_path(value: str, path: str | None) -> str:
@@ -343,13 +268,8 @@ def _refuse(error: BaseException, what: str, path: str | None) -> NoReturn:
     """Raise the error of a failed import; an interrupt and a missing extra stay what they are."""
     if isinstance(error, KeyboardInterrupt | MissingDependencyError):
         raise error
-    text = f"{what} failed: {_cause(error)}"
+    text = f"{what} failed: {cause(error)}"
     raise ConfigError(text, path=path, hint="other names keep working") from error
-
-
-def _cause(error: BaseException) -> str:
-    """Return the class of an error and the first line of its text, also when it has none."""
-    return traceback.format_exception_only(error)[-1].strip().partition("\n")[0][:200]
 
 
 def _is_factory(value: object) -> TypeGuard[Factory]:
@@ -392,3 +312,32 @@ drivers: Registry[Factory] = Registry(
 
 channels: Registry[Factory] = Registry("vitehub_agent.channels", _is_factory, {})
 """Channel kind to factory `(**options) -> Channel`."""
+
+summarizers: Registry[Factory] = Registry(
+    "vitehub_chat.summarizers",
+    _is_factory,
+    {
+        "driver": "vitehub_chat.conversation.summarizers:create_driver",
+        "extractive": "vitehub_chat.conversation.summarizers:create_extractive",
+    },
+)
+"""Name to factory `(setting: SummarizerSetting) -> Summarizer`."""
+
+token_estimators: Registry[Factory] = Registry(
+    "vitehub_chat.token_estimators",
+    _is_factory,
+    {
+        "chars4": "vitehub_chat.selection.tokens:create_chars4",
+        "runes": "vitehub_chat.selection.tokens:create_runes",
+        "segments": "vitehub_chat.selection.tokens:create_segments",
+        "tiktoken": "vitehub_chat.integrations.tiktoken:create",
+    },
+)
+"""Name to factory `() -> Estimator`."""
+
+memory_sinks: Registry[Factory] = Registry(
+    "vitehub_chat.memory_sinks",
+    _is_factory,
+    {"state": "vitehub_chat.conversation.memory.sinks:create_state"},
+)
+"""Name to factory `(setting: MemorySinkSetting) -> MemorySink`."""

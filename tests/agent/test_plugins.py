@@ -12,12 +12,11 @@ from typing import Any, TypeGuard
 
 import pytest
 
+from vitehub_chat.distributions import Plugin, broken_metadata
 from vitehub_chat.errors import ConfigError, MissingDependencyError
 from vitehub_chat.plugins import (
-    Plugin,
     Registry,
     all_registries,
-    broken_metadata,
     capabilities,
     channels,
     drivers,
@@ -365,12 +364,15 @@ def test_using_refuses_the_wrong_shape(things: Registry[Thing]) -> None:
 
 
 def test_the_registries_of_all_groups_are_known() -> None:
-    assert all_registries() == (capabilities, state_providers, drivers, channels)
+    assert all_registries()[:4] == (capabilities, state_providers, drivers, channels)
     assert [registry.group for registry in all_registries()] == [
         "vitehub_agent.capabilities",
         "vitehub_agent.state",
         "vitehub_agent.drivers",
         "vitehub_agent.channels",
+        "vitehub_chat.summarizers",
+        "vitehub_chat.token_estimators",
+        "vitehub_chat.memory_sinks",
     ]
 
 

@@ -32,7 +32,7 @@ class Floor:
         options = StateOptions.from_mapping({"durability": durability})
         self._sql: Mapping[str, str] = load_statements("sqlite", options.table_prefix)
         self._connection = connect(parse_location(url), options, is_reader=False)
-        prefix = options.table_prefix
+        prefix = self._prefix = options.table_prefix
         found = self._fetch(
             f"SELECT key, encoded FROM {prefix}conversations WHERE encoded LIKE :thread",  # noqa: S608  our own prefix
             {"thread": f"%{thread}%"},
@@ -47,6 +47,20 @@ class Floor:
             {"key": self._row["session_key"]},
         )
         self._numbers = itertools.count(1)
+
+    def copy_rows(self, copies: int) -> None:
+        """Let so many other conversations have the rows of this one."""
+        own = {"id", "conversation_key", "session_key"}
+        others = ", ".join(name for name in self._row if name not in own)
+        self._begin()
+        for key in range(self._conversation_key + 1, self._conversation_key + 1 + copies):
+            self._connection.execute(
+                f"INSERT INTO {self._prefix}rows (id, conversation_key, session_key, {others})"  # noqa: S608
+                f" SELECT (:key << {_SEQ_BITS}) + (id & {(1 << _SEQ_BITS) - 1}), :key, :key,"
+                f" {others} FROM {self._prefix}rows WHERE conversation_key = :origin",
+                {"key": key, "origin": self._conversation_key},
+            )
+        self._commit()
 
     def close(self) -> None:
         """Close the connection."""

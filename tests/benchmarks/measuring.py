@@ -12,6 +12,7 @@ import statistics
 import sys
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import attrs
@@ -34,11 +35,13 @@ class Figure:
     """One ratio: of a subject to what it is measured against, in one run.
 
     Attributes:
-        ratio: The median of the ratios of all rounds.
+        ratio: The median of the ratios of all rounds: of times, so that less is better, or of what
+            was done in the same time, so that more is better.
         quartiles: The first and the third quartile of these.
         calm_ratio: The ratio of the first deciles of both, which a busy machine disturbs least.
-        median_us: What the subject took, in microseconds.
-        goal: The highest ratio that is good enough, or None.
+        median_us: What the subject took for one of what it does, in microseconds.
+        goal: The highest ratio that is good enough, the lowest one of a rate, or None.
+        is_rate: Whether more is better.
     """
 
     what: str
@@ -48,15 +51,22 @@ class Figure:
     calm_ratio: float
     median_us: float
     goal: float | None = None
+    is_rate: bool = False
 
 
 @attrs.frozen(kw_only=True)
 class Count:
-    """Something that was counted; `goal` is the highest number that is good enough, or None."""
+    """Something that was counted.
+
+    Attributes:
+        goal: The highest number that is good enough, or None.
+        is_time: Whether it is a time, which says little on a busy machine.
+    """
 
     what: str
     count: int
     goal: int | None = None
+    is_time: bool = False
 
 
 class Rounds:
@@ -68,8 +78,16 @@ class Rounds:
         self._collects = collects
         self._times: dict[str, list[float]] = {}
 
-    async def run(self, subjects: Mapping[str, Subject], rounds: int) -> None:
-        """Run a round to warm up, and then so many that count."""
+    async def run(
+        self,
+        subjects: Mapping[str, Subject],
+        rounds: int,
+        sizes: Mapping[str, int] = MappingProxyType({}),
+    ) -> None:
+        """Run a round to warm up, and then so many that count.
+
+        `sizes` say of subjects that do more than one thing how many they do.
+        """
         self._times = {name: [] for name in subjects}
         for number in range(rounds + 1):
             order = list(subjects.items())
@@ -81,10 +99,10 @@ class Rounds:
                 took = self._clock() - begin
                 del answer
                 if number > 0:
-                    self._times[name].append(took)
+                    self._times[name].append(took / sizes.get(name, 1))
 
     def figure(self, what: str, against: str, goal: float | None = None) -> Figure:
-        """Compare two subjects."""
+        """Compare the times of two subjects."""
         mine, others = self._times[what], self._times[against]
         ratios = [one / other for one, other in zip(mine, others, strict=True)]
         first, middle, third = statistics.quantiles(ratios, n=4, method="inclusive")
@@ -96,6 +114,16 @@ class Rounds:
             calm_ratio=round(_first_decile(mine) / _first_decile(others), 2),
             median_us=round(statistics.median(mine) * 1e6, 1),
             goal=goal,
+        )
+
+    def rate(self, what: str, against: str, goal: float | None = None) -> Figure:
+        """Compare what two subjects do in the same time."""
+        return attrs.evolve(
+            self.figure(against, what, goal),
+            what=what,
+            against=against,
+            median_us=round(statistics.median(self._times[what]) * 1e6, 1),
+            is_rate=True,
         )
 
 
@@ -150,7 +178,7 @@ def _cells(figure: Figure) -> tuple[str, ...]:
         f"{first:.2f} to {third:.2f}",
         f"{figure.calm_ratio:.2f}",
         f"{figure.median_us:,.0f} us",
-        "" if figure.goal is None else f"<= {figure.goal:g}",
+        "" if figure.goal is None else f"{'>=' if figure.is_rate else '<='} {figure.goal:g}",
     )
 
 

@@ -1,7 +1,7 @@
 """Benchmark of whole turns: against the SQL that they need, and against a peer.
 
 Run it with `uv run python tests/benchmarks/turns.py`, with the peer beside it with
-`uv run --with openai-agents python tests/benchmarks/turns.py`.
+`uv run --no-default-groups --group benchmarks python tests/benchmarks/turns.py`.
 
 Every thread has 10,000 messages. A turn is admitted, recorded, given its window of 20, answered by
 the echo driver, and its answer recorded. The peer loads 20 items and appends the message and then
@@ -38,21 +38,14 @@ from tests.benchmarks.measuring import (
 from tests.benchmarks.scenes import KEY, WINDOW, fill, make_agent, make_message
 from vitehub_chat import (
     Agent,
-    ConversationKey,
     open_agent_state,
     run_agent,
     run_agent_trigger,
 )
-from vitehub_chat.model.ui_messages import read_messages
-from vitehub_chat.state.contract import AgentState
-from vitehub_chat.state.values import NewRow, SessionRequest, WindowRequest
 
-PLAIN = ConversationKey(None, "benchmark", None, "plain")
 PEER = "openai-agents"
 
 TURN = "turn on file:, full durability"
-APPEND = "append two messages, file:, full durability"
-LOAD = "load the newest 20, file:"
 
 
 async def main() -> None:
@@ -92,10 +85,6 @@ class _Bench:
             "its SQL inline, 3 commits": floor.turn_in_3_commits,
             "its SQL inline, 2 commits": floor.turn_in_2_commits,
             "its SQL inline, normal, 3 commits": fast_floor.turn_in_3_commits,
-            APPEND: self._appending(self._states["full"]),
-            LOAD: self._loading(self._states["full"]),
-            "its SQL inline, 1 commit": floor.append,
-            "its SQL inline, and json.loads": floor.load,
         }
         figures = [
             ("turn on memory:", "run_agent, nothing stored", None),
@@ -106,13 +95,11 @@ class _Bench:
                 "its SQL inline, normal, 3 commits",
                 None,
             ),
-            (APPEND, "its SQL inline, 1 commit", 1.5),
-            (LOAD, "its SQL inline, and json.loads", 4),
         ]
         if _has_peer():
-            peer = await self._peer()
-            subjects |= peer
-            figures += zip((TURN, APPEND, LOAD), peer, (None, None, None), strict=True)
+            peer = f"{PEER}: load 20, append, append"
+            subjects[peer] = await self._peer()
+            figures.append((TURN, peer, None))
         freeze()
         measured = Rounds(time.perf_counter, collects=False)
         await measured.run(subjects, rounds)
@@ -141,7 +128,6 @@ class _Bench:
 
     async def _fill(self, state: Any) -> None:
         await fill(state, self._length)
-        await fill(state, self._length, key=PLAIN, has_sessions=False)
 
     async def _floor(self, durability: str) -> Floor:
         url = self._url(f"floor-{durability}")
@@ -162,23 +148,7 @@ class _Bench:
 
         return turn
 
-    def _appending(self, state: AgentState) -> Subject:
-        session = SessionRequest(conversation=PLAIN)
-
-        async def append() -> object:
-            index = next(self._numbers)
-            said = make_message(f"append-{index}", index)
-            answer = make_message(f"append-{index + 1}", index + 1)
-            rows = [NewRow(message=message) for message in read_messages([said, answer])]
-            return await state.transcripts.append(session, rows=rows)
-
-        return append
-
-    def _loading(self, state: AgentState) -> Subject:
-        newest = WindowRequest(limit=WINDOW)
-        return lambda: state.transcripts.window(PLAIN, session=None, window=newest)
-
-    async def _peer(self) -> dict[str, Subject]:
+    async def _peer(self) -> Subject:
         opened: Any = import_module("agents").SQLiteSession("t", f"{self._folder}/peer.db")
         self._stack.callback(opened.close)
         items = [_item(index) for index in range(self._length)]
@@ -191,15 +161,7 @@ class _Bench:
             await opened.add_items([_item(index + 1)])
             return loaded
 
-        async def append() -> object:
-            index = next(self._numbers)
-            return await opened.add_items([_item(index), _item(index + 1)])
-
-        return {
-            "openai-agents: load 20, append, append": turn,
-            "openai-agents: append two": append,
-            "openai-agents: load 20": lambda: opened.get_items(limit=WINDOW),
-        }
+        return turn
 
 
 def _item(index: int) -> dict[str, str]:

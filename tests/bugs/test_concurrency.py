@@ -47,21 +47,21 @@ def append_in_processes(url: str, *arguments: tuple[object, ...]) -> None:
         assert {hear(each) for each in started} == {"done"}
 
 
-async def test_L122_appends_of_two_processes_to_one_session_are_all_there(path: Path) -> None:
-    url = f"file:{path}"
-    await asyncio.to_thread(append_in_processes, url, ("a", 10), ("b", 10))
-    async with open_agent_state(url) as state:
+async def test_L122_appends_of_two_processes_to_one_session_are_all_there(shared_url: str) -> None:
+    await asyncio.to_thread(append_in_processes, shared_url, ("a", 10), ("b", 10))
+    async with open_agent_state(shared_url) as state:
         rows = await rows_of(agent_on(state))
     assert [row.seq for row in rows] == list(range(1, 21))
     assert {row.message.id for row in rows} == {f"{name}{n}" for name in "ab" for n in range(10)}
 
 
-async def test_L313_thirty_two_conversations_created_at_once_are_all_created(path: Path) -> None:
-    url = f"file:{path}"
+async def test_L313_thirty_two_conversations_created_at_once_are_all_created(
+    shared_url: str,
+) -> None:
     await asyncio.to_thread(
-        append_in_processes, url, *((name, 8, "threads") for name in ("a", "b", "c", "d"))
+        append_in_processes, shared_url, *((name, 8, "threads") for name in ("a", "b", "c", "d"))
     )
-    async with open_agent_state(url) as state:
+    async with open_agent_state(shared_url) as state:
         agent = agent_on(state)
         for number in range(8):
             rows = await rows_of(agent, f"t{number}")
@@ -69,8 +69,8 @@ async def test_L313_thirty_two_conversations_created_at_once_are_all_created(pat
         assert len((await agent.conversations().sessions(limit=100)).items) == 8
 
 
-def test_L112_appends_of_many_threads_get_consecutive_numbers(url: str) -> None:
-    agents = 4
+def test_L112_appends_of_many_threads_get_consecutive_numbers(any_url: str) -> None:
+    agents, url = 4, any_url
 
     async def append(name: int) -> None:
         async with open_agent_state(url) as state:
@@ -95,7 +95,8 @@ def test_L112_appends_of_many_threads_get_consecutive_numbers(url: str) -> None:
     assert asyncio.run(main()) == list(range(1, 10 * agents + 1))
 
 
-async def test_L254_a_session_always_counts_the_rows_it_has(state: SteppedAgentState) -> None:
+async def test_L254_a_session_always_counts_the_rows_it_has(any_state: SteppedAgentState) -> None:
+    state = any_state
     agent = agent_on(state)
     conversation = agent.conversation("t")
 
@@ -131,7 +132,7 @@ async def test_L264_every_connection_waits_for_other_writers(path: Path) -> None
 
 
 async def test_L147_messages_that_parallel_tools_write_are_all_saved_in_one_order(
-    state: SteppedAgentState,
+    any_state: SteppedAgentState,
 ) -> None:
     async def answer(call: DriverCall) -> str:
         async def look(number: int) -> None:
@@ -141,7 +142,7 @@ async def test_L147_messages_that_parallel_tools_write_are_all_saved_in_one_orde
         await asyncio.gather(*map(look, range(4)))
         return f"re {call.text}"
 
-    agent = agent_on(state, answer)
+    agent = agent_on(any_state, answer)
     assert (await say(agent, "A")).status == "complete"
     ids = [row.message.id for row in await rows_of(agent)]
     assert ids[:5] == ["A", "w0", "w1", "w2", "w3"]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from pathlib import Path
 
 import pytest
 
@@ -48,9 +47,8 @@ asyncio.run(main(sys.argv[1], sys.argv[2]))
 """
 
 
-def test_L315_of_two_processes_that_claim_one_event_exactly_one_wins(path: Path) -> None:
-    url = f"file:{path}"
-    with processes(CLAIM, [url, "a"], [url, "b"]) as both:
+def test_L315_of_two_processes_that_claim_one_event_exactly_one_wins(shared_url: str) -> None:
+    with processes(CLAIM, [shared_url, "a"], [shared_url, "b"]) as both:
         assert [hear(each) for each in both] == ["ready", "ready"]
         for number in range(ROUNDS):
             for each in both:

@@ -51,12 +51,12 @@ asyncio.run(main(sys.argv[1]))
 """
 
 
-def test_L114_written_times_are_read_the_same_west_of_greenwich(url: str) -> None:
-    check_times(url, "America/New_York", "EST")
+def test_L114_written_times_are_read_the_same_west_of_greenwich(any_url: str) -> None:
+    check_times(any_url, "America/New_York", "EST")
 
 
-def test_L209_every_path_has_the_same_time_base_east_of_greenwich(url: str) -> None:
-    check_times(url, "Asia/Tokyo", "JST")
+def test_L209_every_path_has_the_same_time_base_east_of_greenwich(any_url: str) -> None:
+    check_times(any_url, "Asia/Tokyo", "JST")
 
 
 def check_times(url: str, zone: str, name: str) -> None:
@@ -71,9 +71,11 @@ def check_times(url: str, zone: str, name: str) -> None:
     assert (first == second, first == third) == (True, False)
 
 
-async def test_L211_a_provider_clock_ahead_and_in_another_zone_rejects_nothing(url: str) -> None:
+async def test_L211_a_provider_clock_ahead_and_in_another_zone_rejects_nothing(
+    any_url: str,
+) -> None:
     ahead = FakeClock(SystemClock().now() + timedelta(seconds=15))
-    async with open_agent_state(url, clock=ahead) as state:
+    async with open_agent_state(any_url, clock=ahead) as state:
         agent = agent_on(state)
         for number in range(25):
             time = (SystemClock().now() + timedelta(hours=9)).replace(tzinfo=None).isoformat()

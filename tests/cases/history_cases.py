@@ -6,13 +6,20 @@ The HTTP status that an expected error names belongs to the routes and is not lo
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from datetime import timedelta
 from typing import Any
 
 import pytest
 
 from vitehub_chat import Conversation, ConversationKey, HistoryPage, errors, open_agent_state
+from vitehub_chat.model.policies import ConcurrencyPolicy
+from vitehub_chat.model.rows import TurnPage
+from vitehub_chat.state.contract import AgentState
+from vitehub_chat.state.values import NewEntry
 
 _SIZE_OF_BATCH = 50
+_FIRST = 120
+"""How many rows the conversations of these cases have at first."""
 
 
 def lacking_steps(case: Mapping[str, Any]) -> Sequence[str]:
@@ -27,6 +34,7 @@ async def run(case: Mapping[str, Any], fixtures: Mapping[str, Any], url: str | N
         running = _Running(
             Conversation(state, ConversationKey(None, "a", None, "t")),
             Conversation(state, ConversationKey(None, "a", None, "other")),
+            state,
         )
         await running.store(fixtures[case["input"]["rows"]])
         steps, expected = case["input"]["steps"], case["expect"]["steps"]
@@ -37,10 +45,11 @@ async def run(case: Mapping[str, Any], fixtures: Mapping[str, Any], url: str | N
 class _Running:
     """A case in progress: its conversations, and the pages that it got, by step."""
 
-    def __init__(self, own: Conversation, other: Conversation) -> None:
+    def __init__(self, own: Conversation, other: Conversation, state: AgentState) -> None:
         self._own = own
         self._other = other
-        self._pages: list[HistoryPage | None] = []
+        self._state = state
+        self._pages: list[HistoryPage | TurnPage | None] = []
         self._appended = 0
 
     async def store(self, rows: Sequence[Mapping[str, Any]]) -> None:
@@ -55,6 +64,10 @@ class _Running:
         with pytest.raises(getattr(errors, expected["error"]["class"])) as caught:
             await carry_out(self, step, expected)
         assert caught.value.code == expected["error"]["code"]
+        if "seqs" in expected:
+            rows = self._state.transcripts.export(self._own.key)
+            left = [row.seq async for batch in rows for row in batch.rows if row.seq <= _FIRST]
+            assert left == expected["seqs"]
         self._pages.append(None)
 
     async def append(self, _step: Mapping[str, Any], _expected: object) -> Mapping[str, Any]:
@@ -64,6 +77,52 @@ class _Running:
         rows = await self._own.append([message])
         self._pages.append(None)
         return {"seq": rows[-1].seq}
+
+    async def delete(self, step: Mapping[str, Any], _expected: object) -> Mapping[str, Any]:
+        await self._own.delete_message(f"m{step['seq']}")
+        self._pages.append(None)
+        return {}
+
+    async def truncate(
+        self, step: Mapping[str, Any], expected: Mapping[str, Any]
+    ) -> Mapping[str, Any]:
+        if step.get("while_turn_runs"):
+            await self._start_turn()
+        done = await self._own.truncate(f"m{step['from_seq']}")
+        self._pages.append(None)
+        return {name: getattr(done, name) for name in expected}
+
+    async def turns(
+        self, step: Mapping[str, Any], expected: Mapping[str, Any]
+    ) -> Mapping[str, Any]:
+        page = await self._own.turns(
+            limit=step["limit"], cursor=self._cursor(step["cursor"]) if "cursor" in step else None
+        )
+        self._pages.append(page)
+        told = {
+            "turn_nos": [item.turn_no for item in page.items],
+            "seqs": [item.seq for item in page.items],
+            "next_cursor": page.next_cursor is not None,
+        }
+        return {name: told[name] for name in expected}
+
+    async def _start_turn(self) -> None:
+        """Let a turn of the conversation run that stores nothing."""
+        entry = NewEntry(
+            ticket_id="running",
+            lock_key=self._own.key.encode(),
+            conversation=self._own.key,
+            wanted_id=None,
+            claim_id=None,
+            payload="{}",
+            owner="somebody",
+        )
+        await self._state.turns.admit(
+            entry,
+            policy=ConcurrencyPolicy(),
+            lease=timedelta(seconds=30),
+            dedupe_ttl=timedelta(minutes=10),
+        )
 
     async def history(
         self, step: Mapping[str, Any], expected: Mapping[str, Any]
@@ -100,4 +159,10 @@ class _Running:
 
 
 _Step = Callable[[_Running, Mapping[str, Any], Mapping[str, Any]], Awaitable[Mapping[str, Any]]]
-_STEPS: Mapping[str, _Step] = {"history": _Running.history, "append": _Running.append}
+_STEPS: Mapping[str, _Step] = {
+    "history": _Running.history,
+    "append": _Running.append,
+    "delete": _Running.delete,
+    "truncate": _Running.truncate,
+    "turns": _Running.turns,
+}

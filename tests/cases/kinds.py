@@ -12,9 +12,11 @@ import attrs
 import pytest
 
 from tests.cases import (
+    flush_cases,
     formatting_cases,
     history_cases,
     prune_cases,
+    rolling_cases,
     selection_cases,
     tokens_cases,
 )
@@ -52,6 +54,14 @@ async def _run_tokens(case: Case, _url: str | None) -> None:
     tokens_cases.run(case.body)
 
 
+async def _run_flush(case: Case, url: str | None) -> None:
+    await flush_cases.run(case.body, url)
+
+
+async def _run_rolling(case: Case, url: str | None) -> None:
+    await rolling_cases.run(case.body, url)
+
+
 def _nothing(_body: Mapping[str, Any]) -> Sequence[str]:
     return ()
 
@@ -81,13 +91,15 @@ KINDS: Mapping[str, Kind] = {
         lacks=history_cases.lacking_steps,
         unchecked="the HTTP status of an error",
     ),
+    "flush": Kind(run=_run_flush, states=("memory:", "file:")),
     "formatting": Kind(run=_run_formatting),
     "prune": Kind(run=_run_prune, unchecked="`through_store`: the plan alone is"),
-    "tokens": Kind(run=_run_tokens, lacks=tokens_cases.lacking_estimators),
+    "rolling": Kind(run=_run_rolling, states=("memory:", "file:")),
+    "tokens": Kind(run=_run_tokens),
 }
 """The kinds that can be run; a file says its kind by the letters that its name begins with."""
 
-NOT_YET = frozenset({"rolling", "flush"})
+NOT_YET: frozenset[str] = frozenset()
 """The kinds of features that the package does not have yet."""
 
 

@@ -1,31 +1,32 @@
-"""Cases of estimation by what needs no files."""
+"""Cases of estimation; the files of vocabularies are missing."""
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
+from tempfile import TemporaryDirectory
 from typing import Any
 
+import pytest
+
 from tests.cases.repeated import expand
+from vitehub_chat.conversation.sizing import counter_for
 from vitehub_chat.model.rows import Row
 from vitehub_chat.model.ui_messages import read_message
-from vitehub_chat.selection.tokens import BUILT_IN, estimator_for
+from vitehub_chat.selection.tokens import estimator_for
 from vitehub_chat.selection.tokens_counter import TokenCounter
 from vitehub_chat.selection.tokens_usage import estimate_rows
 
 _NOW = datetime(2026, 5, 1, tzinfo=UTC)
 
 
-def lacking_estimators(case: Mapping[str, Any]) -> Sequence[str]:
-    """Return the estimators of a case that are not there yet."""
-    config = case["config"]
-    wanted = config.get("estimators") or [config["estimator"]]
-    return sorted(set(wanted) - BUILT_IN.keys())
-
-
 def run(case: Mapping[str, Any]) -> None:
     """Check one case."""
     config, given, expected = case["config"], expand(case["input"]), case["expect"]
+    if given.get("files") == "missing":
+        assert _without_files(config["estimator"], given["texts_counted"]) == expected
+        return
     if "messages" in given:
         assert _used(config, given) == expected["used"]
         return
@@ -38,6 +39,27 @@ def run(case: Mapping[str, Any]) -> None:
         assert [
             size for sizes in counts.values() for size in sizes if not least <= size <= most
         ] == []
+
+
+def _without_files(name: str, texts: Sequence[str]) -> dict[str, Any]:
+    """Count with an estimator whose files can neither be found nor downloaded."""
+    caught: list[logging.LogRecord] = []
+    handler = logging.Handler()
+    handler.emit = caught.append  # type: ignore[method-assign]
+    logger = logging.getLogger("vitehub_chat.conversation")
+    logger.addHandler(handler)
+    try:
+        with TemporaryDirectory() as empty, pytest.MonkeyPatch.context() as environment:
+            environment.setenv("TIKTOKEN_CACHE_DIR", empty)
+            environment.setenv("HTTPS_PROXY", "http://127.0.0.1:9")
+            environment.setenv("NO_PROXY", "")
+            counter = counter_for(name)
+            for text in texts:
+                counter.count_text(text)
+    finally:
+        logger.removeHandler(handler)
+    warnings = [record for record in caught if record.getMessage() == "chat.tokens.fallback"]
+    return {"estimator": counter.name, "warnings": len(warnings)}
 
 
 def _counts(counter: TokenCounter, given: Mapping[str, Any], overhead: int | None) -> list[int]:

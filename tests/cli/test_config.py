@@ -17,7 +17,7 @@ from vitehub_chat.config.option_model import OptionModel
 from vitehub_chat.config.schema import agent_json_schema
 from vitehub_chat.state.opening import open_agent_state
 
-REFUSED = {"context", "memory", "transcripts.prune", "concurrency.debounce_ms"}
+REFUSED = {"context", "memory", "transcripts.prune"}
 """Options that this release checks and refuses, so that they have no value."""
 
 
@@ -37,7 +37,7 @@ def paths(model: type[OptionModel], prefix: str = "") -> set[str]:
 
 
 def test_every_option_has_a_value() -> None:
-    strategies = ("queue", "parallel")
+    strategies = ("queue", "parallel", "debounce")
     shown: set[str] = set()
     for strategy in strategies:
         policy = chat(
@@ -115,8 +115,8 @@ def test_an_option_without_effect_is_told(folder: Path, invoke: Invoke) -> None:
     ("line", "path"),
     [
         ("historyy = 3", "capabilities[0].historyy"),
-        ("context = true", "capabilities[0].context"),
-        ('concurrency = "debounce"', "capabilities[0].concurrency.strategy"),
+        ("context = { limit = 0 }", "capabilities[0].context.limit"),
+        ('concurrency = "steer"', "capabilities[0].concurrency.strategy"),
     ],
 )
 def test_a_wrong_definition_exits_with_3(
@@ -141,3 +141,22 @@ def test_nothing_is_opened(support: str, invoke: Invoke, folder: Path) -> None:
 def test_the_schema_is_that_of_definitions(invoke: Invoke) -> None:
     assert document(invoke("config", "schema")) == agent_json_schema()
     assert document(invoke("config", "schema", "--json")) == agent_json_schema()
+
+
+def test_condensing_says_where_each_of_its_values_comes_from(
+    folder: Path, invoke: Invoke, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (folder / "context.json").write_text('{"chat_context": {"retries": 5, "maxLoops": 7}}')
+    (folder / "support.toml").write_text(f"{ECHO}context = {{ limit = 900, maxLoops = 3 }}\n")
+    monkeypatch.setenv("VITEHUB_CHAT_CONTEXT_FILE", str(folder / "context.json"))
+    monkeypatch.setenv("VITEHUB_CHAT_CONTEXT_TRIGGER_RATIO", "0.8")
+    found = origins(document(invoke("config", "check", "support.toml", "--json")))
+    names = ("limit", "max_loops", "trigger_ratio", "retries", "target_ratio")
+    assert found["chat.context"] == (True, "definition")
+    assert [found[f"chat.context.{name}"] for name in names] == [
+        (900, "definition"),
+        (3, "definition"),
+        (0.8, "environment"),
+        (5, "file"),
+        (0.7, "default"),
+    ]

@@ -12,9 +12,13 @@ import pytest
 
 from tests.conversation.scene import Scene
 from tests.conversation.station import LocalSite, RemoteSite, Station, StationProcess
+from tests.faults.homes import new_home, options_of
+from tests.providers.conftest import postgres, sqld, sqld_servers
 from vitehub_chat import open_agent_state
 from vitehub_chat.state.stepped import SteppedAgentState
 from vitehub_chat.testing.clock import FakeClock
+
+__all__ = ["postgres", "sqld", "sqld_servers"]
 
 SetScene = Callable[..., Awaitable[Scene]]
 
@@ -35,31 +39,40 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     return f"memory:{tmp_path}" if kind == "memory" else f"file:{tmp_path}/state.db"
 
 
-@pytest.fixture(params=["one-memory", "one-file", "two-memory", "two-processes"])
+@pytest.fixture(
+    params=[
+        "one-memory",
+        "one-file",
+        "two-memory",
+        "two-processes",
+        pytest.param("two-libsql", marks=pytest.mark.service),
+        pytest.param("two-postgres", marks=pytest.mark.service),
+    ]
+)
 async def set_scene(
     request: pytest.FixtureRequest, tmp_path: Path, processes: list[StationProcess]
 ) -> AsyncIterator[SetScene]:
     """Give a function that sets a scene for the options of a `chat()`."""
     number, kind = request.param.split("-")
-    url = f"memory:{tmp_path}" if kind == "memory" else f"file:{tmp_path}/state.db"
+    store = store_of(kind, request, tmp_path)
     clock = FakeClock()
     async with AsyncExitStack() as stack:
 
         async def remote(options: Mapping[str, Any], process: StationProcess) -> RemoteSite:
             site = RemoteSite(process)
-            await site.ask("open", url=url, options=options)
+            await site.ask("open", store=store, options=options)
             stack.push_async_callback(site.ask, "close")
             return site
 
         async def local(options: Mapping[str, Any]) -> LocalSite:
             station = Station(options, clock)
-            await station.open(url)
+            await station.open(**store)
             stack.push_async_callback(station.close)
             return LocalSite(station)
 
         async def set_up(strategy: object, **options: Any) -> Scene:
             given = {"concurrency": strategy, **options}
-            state = await stack.enter_async_context(open_agent_state(url, clock=clock))
+            state = await stack.enter_async_context(open_agent_state(clock=clock, **store))
             assert isinstance(state, SteppedAgentState)
             if kind == "processes":
                 while len(processes) < 2:
@@ -71,3 +84,11 @@ async def set_scene(
             return Scene(one, other, state, clock)
 
         yield set_up
+
+
+def store_of(kind: str, request: pytest.FixtureRequest, tmp_path: Path) -> dict[str, Any]:
+    """Return the URL and the options of a store of this test alone."""
+    if kind == "memory":
+        return {"url": f"memory:{tmp_path}"}
+    home = new_home(kind, request, tmp_path)
+    return {"url": home.url, **options_of(home)}

@@ -8,11 +8,13 @@ from typing import Any
 
 from tests.conversation.station import LIMIT_S, Ended, Site
 from vitehub_chat.conversation.conversation import Conversation
+from vitehub_chat.conversation.lease import LEASE
 from vitehub_chat.model.keys import ConversationKey, encode_key
 from vitehub_chat.model.rows import Row
 from vitehub_chat.state.contract import AgentState
 from vitehub_chat.state.stepped import SteppedAgentState
 from vitehub_chat.state.tables import Transaction
+from vitehub_chat.state.values import Grant
 from vitehub_chat.testing.clock import FakeClock
 
 
@@ -53,6 +55,10 @@ class Scene:
         self._clock.advance(seconds=seconds)
         for site in self.sites:
             await site.advance(seconds)
+
+    async def take(self, lock_key: str = lock_of("t")) -> Grant | None:
+        """Take a lock for who waits longest, as another process would that comes along."""
+        return await self.state.turns.take(lock_key, owner="somebody", lease=LEASE)
 
     @staticmethod
     def lock_of_channel(channel: str) -> str:

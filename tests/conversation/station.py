@@ -116,9 +116,10 @@ class Station:
         self._streams: dict[str, AgentStream] = {}
         self._tasks: dict[str, asyncio.Task[Ended]] = {}
 
-    async def open(self, url: str | None) -> None:
+    async def open(self, url: str | None, **options: Any) -> None:
         if url is not None:
-            self._state = await open_agent_state(url, clock=self.clock).__aenter__()
+            state = open_agent_state(url, clock=self.clock, **options)
+            self._state = await state.__aenter__()
             self.agent.state = self._state
 
     async def close(self) -> None:
@@ -154,6 +155,9 @@ class Station:
 
     async def _seats(self, count: int) -> None:
         await until(lambda: self._engine is not None and len(self._engine._room) >= count)
+
+    async def _sweep(self) -> int:
+        return await self.agent.sweep()
 
     async def _calls(self) -> list[str]:
         return self.driver.calls
@@ -229,7 +233,11 @@ class Site(abc.ABC):
             "parts": [{"type": "text", "text": text}],
             **metadata,
         }
-        run = {"threadId": thread, "channelId": fields.pop("channel", None)}
+        run = {
+            "threadId": thread,
+            "channelId": fields.pop("channel", None),
+            "messageId": fields.pop("run_message_id", None),
+        }
         given = {"messages": [message], "run": run, **fields}
         return asyncio.create_task(self._send(message_id or text, given))
 
@@ -372,7 +380,7 @@ class _Server:
         if op == "open":
             await self._close()
             self._station = Station(arguments["options"], FakeClock())
-            return await self._station.open(arguments["url"])
+            return await self._station.open(**arguments["store"])
         if op == "close":
             return await self._close()
         assert self._station is not None

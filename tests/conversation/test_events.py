@@ -89,6 +89,30 @@ CASES: list[Case] = [
         "message.repeated",
         {"status": "complete"},
     ),
+    (
+        lambda: events.history_pruned(age=1, count=2, tokens=0, mode="hide"),
+        "info",
+        "history.pruned",
+        {"age": 1, "count": 2, "tokens": 0, "mode": "hide"},
+    ),
+    (
+        lambda: events.history_truncated(deleted=2, generation=1, summary="reset"),
+        "info",
+        "history.truncated",
+        {"deleted": 2, "generation": 1, "summary": "reset"},
+    ),
+    (
+        lambda: events.history_cleared(counts={"rows": 2}),
+        "info",
+        "history.cleared",
+        {"counts": {"rows": 2}},
+    ),
+    (
+        lambda: events.history_prune_failed(KeyError("secret")),
+        "warning",
+        "history.prune_failed",
+        {"error": "KeyError"},
+    ),
     (lambda: events.queue_drained(turns=4), "info", "queue.drained", {"turns": 4}),
     (
         lambda: events.queue_dropped(reason="expired"),

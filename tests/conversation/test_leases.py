@@ -199,12 +199,23 @@ class _Unreachable:
         raise StateUnavailableError
 
 
-def test_a_holder_that_cannot_renew_stops_before_its_lease_is_over() -> None:
+class _Silent(_Unreachable):
+    """The turns of a store that never answers to a renewal."""
+
+    async def renew(self, *_given: object, **_more: object) -> bool:
+        await asyncio.Event().wait()
+        return True
+
+
+@pytest.mark.parametrize("turns_of", [_Unreachable, _Silent])
+def test_a_holder_that_cannot_renew_stops_before_its_lease_is_over(
+    turns_of: type[_Unreachable],
+) -> None:
     handler = Handler(60)
 
     async def main() -> None:
         async with open_agent_state("memory:", clock=LoopClock()) as state:
-            state.turns = _Unreachable(state.turns)  # type: ignore[misc, assignment]
+            state.turns = turns_of(state.turns)  # type: ignore[misc, assignment]
             agent = await agent_of(state, handler)
             with pytest.raises(StateConflictError):
                 await say(agent, "A")

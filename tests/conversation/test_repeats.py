@@ -89,3 +89,49 @@ async def test_messages_without_id_are_no_repeats(set_scene: SetScene) -> None:
         assert await shorts(site.send("A", key="")) == ["complete A[]"]
     assert await scene.texts() == ["A", "A[]", "A", "A[]"]
     await scene.check_nothing_is_left()
+
+
+async def test_a_message_that_only_its_run_names_is_stored_once_however_often_it_runs(
+    set_scene: SetScene,
+) -> None:
+    scene = await set_scene("serial", dedupe_ttl_ms=40)
+    for site in scene.sites:
+        await site.release("A")
+    for site in (scene.first, scene.second):
+        sent = site.send("A", key="", run_message_id="p1")
+        assert await shorts(sent) == ["complete A[]"]
+        again = site.send("A", key="", run_message_id="p1")
+        assert await shorts(again) == ["complete A[]"]
+        await scene.advance(1)
+    assert await scene.calls() == ["A[]", "A[]"]
+    assert await scene.texts() == ["A", "A[]", "A[]"]
+    assert (await scene.rows())[0].message.id == "p1"
+    await scene.check_nothing_is_left()
+
+
+async def test_an_assistant_message_without_news_is_a_repeat_from_every_thread_of_its_session(
+    set_scene: SetScene,
+) -> None:
+    scene = await set_scene("serial", sessions={"strategy": "manual"})
+    await scene.first.release("A")
+    first = await scene.first.send("A", session={"id": "s"}, thread="t1")
+    assert first.message_id is not None
+    answer = {
+        "id": first.message_id,
+        "role": "assistant",
+        "parts": [
+            {"type": "text", "text": "A[]"},
+        ],
+    }
+    again = await scene.second.send(
+        "",
+        key="again",
+        thread="t2",
+        session={"id": "s"},
+        messages=[
+            answer,
+        ],
+    )
+    assert again == attrs.evolve(first, is_driven=False)
+    assert await scene.calls() == ["A[]"]
+    await scene.check_nothing_is_left("t1", "t2")

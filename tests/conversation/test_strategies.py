@@ -293,3 +293,33 @@ async def test_C34_a_turn_that_holds_its_lock_too_long_is_interrupted(set_scene:
     assert statuses == ["complete", "interrupted", "complete", "complete"]
     assert await scene.first.ask("cancelled") == ["A"]
     await scene.check_nothing_is_left()
+
+
+async def test_a_repeat_is_answered_although_no_slot_is_free(set_scene: SetScene) -> None:
+    scene = await set_scene(
+        {"strategy": "parallel", "max_concurrent": 1, "wait_timeout_ms": 60_000}
+    )
+    site = scene.first
+    await site.release("A")
+    assert await shorts(site.send("A")) == ["complete A[]"]
+    b = await site.start("B")
+    waits = site.send("C")
+    assert await shorts(site.send("A")) == ["complete A[]"]
+    again = site.send("B")
+    await site.release("B", "C")
+    assert await shorts(b, again, waits) == ["complete B[]", "complete B[]", "complete C[]"]
+    assert await site.calls() == ["A[]", "B[]", "C[]"]
+    await scene.check_nothing_is_left()
+
+
+async def test_who_waits_too_long_for_a_slot_leaves_and_may_come_again(set_scene: SetScene) -> None:
+    policy = {"strategy": "parallel", "max_concurrent": 1, "wait_timeout_ms": 60}
+    scene = await set_scene(policy)
+    site = scene.first
+    a = await site.start("A")
+    assert await shorts(site.send("B")) == ["ChatBusyError timeout"]
+    await site.release("A", "B")
+    assert await shorts(a) == ["complete A[]"]
+    assert await shorts(site.send("B")) == ["complete B[]"]
+    assert await scene.texts() == ["A", "A[]", "B", "B[]"]
+    await scene.check_nothing_is_left()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
@@ -11,6 +10,7 @@ import attrs
 from vitehub_chat.agent.capability import CapabilityLike, Trigger
 from vitehub_chat.agent.driver import Driver
 from vitehub_chat.errors import ConfigError, InputError, NotFoundError
+from vitehub_chat.model.forking import ForkSafeLock
 from vitehub_chat.model.keys import ConversationKey
 from vitehub_chat.model.policies import ChatPolicy
 from vitehub_chat.state.contract import AgentState
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from vitehub_chat.config.agent_definition import PluginChoice, StateChoice
     from vitehub_chat.conversation.conversation import Conversation
     from vitehub_chat.conversation.conversations import Conversations
+    from vitehub_chat.conversation.sweeping import Sweeper
 
 
 @attrs.define(eq=False, kw_only=True)
@@ -44,7 +45,7 @@ class Agent:
     channels: Sequence[Any] = ()
     state: AgentState | StateChoice | None = None
     meta: Mapping[str, Any] = attrs.field(factory=dict)
-    _lock: threading.Lock = attrs.field(factory=threading.Lock, init=False, repr=False)
+    _lock: ForkSafeLock = attrs.field(factory=ForkSafeLock, init=False, repr=False)
     _runtime: AgentRuntime | None = attrs.field(default=None, init=False, repr=False)
 
     @property
@@ -112,7 +113,13 @@ class Agent:
         """Return the conversations of this agent, of one owner or for the operator."""
         from vitehub_chat.conversation.conversations import Conversations  # noqa: PLC0415 - cycle
 
-        return Conversations(self.open_state, tenant=tenant, agent=self.name, user_key=user_key)
+        return Conversations(
+            self.open_state,
+            tenant=tenant,
+            agent=self.name,
+            user_key=user_key,
+            policy=self.policy,
+        )
 
     async def open_state(self) -> AgentState:
         """Return the opened state.
@@ -128,6 +135,24 @@ class Agent:
                 hint="set it in the definition or in VITEHUB_AGENT_STATE_URL",
             )
         return state
+
+    async def sweep(self) -> int:
+        """Run the messages that dead processes left waiting, and return how many turns that begins.
+
+        A holder is dead when its lease is over. Its line is drained in order, in this event loop;
+        what other processes run or wait for is not touched. To be called at least every 30 seconds
+        by what serves this agent, or see `sweeping`.
+
+        Raises:
+            StateError: The state failed.
+        """
+        return await self.runtime().sweep()
+
+    def sweeping(self) -> Sweeper:
+        """Return what sweeps at once and every 20 seconds: `async with agent.sweeping():`."""
+        from vitehub_chat.conversation.sweeping import Sweeper  # noqa: PLC0415 - cycle
+
+        return Sweeper(self.sweep)
 
     def runtime(self) -> AgentRuntime:
         """Return what runs this agent, built at first use."""

@@ -7,12 +7,14 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 
 import attrs
 
+from vitehub_chat.agent.asking import asker_of
 from vitehub_chat.agent.capability import CapabilityLike, InvocationContext
-from vitehub_chat.agent.driver import Driver, DriverCall, ToolSpec
-from vitehub_chat.conversation.driving import InvokeRequest
+from vitehub_chat.agent.driver import BeforeRequest, Driver, DriverCall, ToolSpec
+from vitehub_chat.conversation.driving import CallFacts, InvokeRequest
 from vitehub_chat.errors import ConfigError
 from vitehub_chat.model.events import DriverEvent
 from vitehub_chat.model.json_text import Json
+from vitehub_chat.model.plans import AnsweredBy
 from vitehub_chat.model.results import PreparedInvocation, RunResult
 
 
@@ -26,6 +28,37 @@ class AgentInvocation:
     context: InvocationContext
     tools: tuple[ToolSpec, ...]
     capabilities: Sequence[CapabilityLike]
+    before_request: BeforeRequest | None = None
+
+    @property
+    def answered_by(self) -> AnsweredBy:
+        """Who answers."""
+        driver = self.driver
+        if driver is None:
+            return AnsweredBy()
+        return AnsweredBy(driver.kind, driver.model, driver.profile)
+
+    @property
+    def facts(self) -> CallFacts:
+        """What else is sent, and to whom."""
+        driver = self.driver
+        if driver is None:
+            return CallFacts(instructions=self.context.instructions, tools=self.tools)
+        own = getattr(driver, "instructions", None)
+        return CallFacts(
+            model=driver.model,
+            window_tokens=driver.window_tokens,
+            own_instructions=own if isinstance(own, str) else None,
+            instructions=self.context.instructions,
+            tools=(*driver.tools, *self.tools),
+            ask=asker_of(driver),
+        )
+
+    def fitted(
+        self, prepared: PreparedInvocation, before_request: BeforeRequest | None, /
+    ) -> AgentInvocation:
+        """Return the same call with what fits into the model's window."""
+        return attrs.evolve(self, prepared=prepared, before_request=before_request)
 
     def events(self) -> AsyncIterator[DriverEvent]:
         """Call the driver.
@@ -37,18 +70,19 @@ class AgentInvocation:
             raise ConfigError("is needed to answer", path="driver", hint="for a demo: 'echo'")
         prepared, run = self.prepared, self.prepared.run
         thread_id = None if run is None else run.thread_id
-        return self.driver.stream(
-            DriverCall(
-                system=self.context.instructions,
-                messages=prepared.messages,
-                tools=self.tools,
-                native=_own_payloads(self.asked.native, self.driver.kind),
-                conversation_id=prepared.session_id or thread_id,
-                run=run,
-                deadline=self.asked.deadline,
-                context=prepared.context,
-            )
+        call = DriverCall(
+            system=prepared.system or self.context.instructions,
+            messages=prepared.messages,
+            tools=self.tools,
+            native=_own_payloads(self.asked.native, self.driver.kind),
+            conversation_id=prepared.session_id or thread_id,
+            run=run,
+            deadline=self.asked.deadline,
+            context=prepared.context,
         )
+        if self.before_request is not None:
+            call = attrs.evolve(call, before_request=self.before_request)
+        return self.driver.stream(call)
 
     async def finish(self, result: RunResult, /) -> None:
         """Tell every capability what came of it, the last one first.

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import os
-import threading
 from collections.abc import Coroutine, Mapping, Sequence
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any, cast
 
 import attrs
@@ -16,12 +16,17 @@ from vitehub_chat.agent.driver import Driver
 from vitehub_chat.agent.invocation import AgentInvocation, invoke
 from vitehub_chat.agent.replay import replay_result
 from vitehub_chat.conversation import events
+from vitehub_chat.conversation.acceptance import Acceptance
+from vitehub_chat.conversation.admitting import Caller
 from vitehub_chat.conversation.control import TurnControl
 from vitehub_chat.conversation.driving import InvokeRequest, Sink
-from vitehub_chat.conversation.engine import Caller, TurnEngine
+from vitehub_chat.conversation.ending import end_turns
+from vitehub_chat.conversation.engine import TurnEngine
+from vitehub_chat.conversation.outlet import Outlet
 from vitehub_chat.errors import ConfigError, InputError
 from vitehub_chat.model.clock import Clock, SystemClock
 from vitehub_chat.model.events import AgentEvent, RunStarted
+from vitehub_chat.model.forking import ForkSafeLock
 from vitehub_chat.model.ids import new_id
 from vitehub_chat.model.messages import Message
 from vitehub_chat.model.policies import UNSET, ChatPolicy, HistoryWindow, Retention
@@ -33,9 +38,14 @@ from vitehub_chat.state.opening import open_agent_state
 
 if TYPE_CHECKING:
     from vitehub_chat.agent.agent import Agent
+    from vitehub_chat.config.agent_definition import StateChoice
 
 MAX_ENDED_ENTRIES = 10_000
 """How many ended turns an agent without a state remembers, to answer repeats."""
+
+
+DESK = "vitehub_chat.channels.desk:ChannelDesk"
+"""What gives channels their messages and answers; a layer above, loaded with the first channel."""
 
 
 class AgentRuntime:
@@ -43,15 +53,15 @@ class AgentRuntime:
 
     def __init__(self, agent: Agent) -> None:
         self._agent = agent
-        self._lock = threading.Lock()
-        self._state, self._owns_state = _state_of(agent)
-        self._clock: Clock = SystemClock() if self._state is None else self._state.clock
+        self._lock = ForkSafeLock()
+        self._state: AgentState | None = None
+        self._owns_state = False
+        self._clock: Clock = SystemClock()
+        self._turns: AgentState | None = None
         self._is_open = False
         self._driver: Driver | None = None
         self._engine: TurnEngine | None = None
-        self._turns: AgentState = open_agent_state(
-            "memory:", clock=self._clock, max_ended_entries=MAX_ENDED_ENTRIES
-        )
+        self._desk: Any = None
         self._running: dict[asyncio.Task[RunResult], TurnControl] = {}
 
     async def read(self, trigger: str, given: Mapping[str, Any]) -> TurnRequest:
@@ -63,6 +73,26 @@ class AgentRuntime:
     async def prepare(self, request: TurnRequest) -> PreparedInvocation:
         """Return what the driver would get; writes nothing."""
         return await (await self._open()).prepare(request)
+
+    async def accept(self, request: TurnRequest) -> Acceptance:
+        """Accept a message of a channel, which nobody waits for, see `Acceptor.accept`."""
+        return await (await self._open()).accept(request)
+
+    async def settle(self, grace: timedelta) -> None:
+        """Let the turns that run for others end, and their answers arrive; stop what is slower."""
+        if self._engine is not None:
+            await self._engine.settle(grace)
+        if self._desk is not None:
+            await self._desk.settle(grace)
+
+    async def desk(self) -> Any:
+        """Return the `ChannelDesk` of this agent, built at first use; None without channels."""
+        await self._open()
+        return self._desk
+
+    async def sweep(self) -> int:
+        """Run what waits for dead processes, and return how many turns that begins here."""
+        return await (await self._open()).sweep()
 
     def start(
         self, request: TurnRequest, control: TurnControl, sink: Sink
@@ -79,6 +109,7 @@ class AgentRuntime:
 
     async def open_state(self) -> AgentState | None:
         """Return the state, opened if it was given by URL, or None if there is none."""
+        await self._find_state()
         if self._state is not None and self._owns_state and not self._is_open:
             await self._state.__aenter__()
             self._is_open = True
@@ -86,23 +117,47 @@ class AgentRuntime:
 
     async def aclose(self) -> None:
         """Stop the turns and wait until they are recorded, then close driver and state."""
+        if self._engine is not None:
+            self._engine.close()
         await self._stop_turns()
         if self._engine is not None:
             await self._engine.aclose()
+        if self._desk is not None:
+            await self._desk.aclose()
         if self._driver is not None:
             await self._driver.aclose()
-        await self._turns.aclose()
+        if self._turns is not None:
+            await self._turns.aclose()
         if self._state is not None and self._owns_state:
             await self._state.aclose()
 
     async def _stop_turns(self) -> None:
-        """Stop the turns of this event loop, but not the one that asks for it."""
-        loop, asking = asyncio.get_running_loop(), asyncio.current_task()
-        mine = [t for t in tuple(self._running) if t.get_loop() is loop and t is not asking]
-        for task in mine:
-            self._running[task].stop("shutdown")
-        if mine:
-            await asyncio.wait(mine)
+        """Stop the turns, those of other event loops too, but not the one that asks for it."""
+        asking = asyncio.current_task()
+        await end_turns([turn for turn in tuple(self._running.items()) if turn[0] is not asking])
+
+    def find_state(self) -> AgentState:
+        """Find out which state there is; return where turns are kept if there is none.
+
+        Looking for the provider of a scheme may search files and import them.
+
+        Raises:
+            ConfigError: The state, or where it is named, is wrong.
+        """
+        with self._lock:
+            if self._turns is None:
+                state, self._owns_state = _state_of(self._agent)
+                self._state = state
+                self._clock = SystemClock() if state is None else state.clock
+                self._turns = open_agent_state(
+                    "memory:", clock=self._clock, max_ended_entries=MAX_ENDED_ENTRIES
+                )
+            return self._turns
+
+    async def _find_state(self) -> AgentState:
+        if self._turns is None and _choice_of(self._agent) is not None:
+            return await asyncio.to_thread(self.find_state)
+        return self.find_state()
 
     def _keep(
         self, run: Coroutine[Any, Any, RunResult], control: TurnControl
@@ -113,22 +168,45 @@ class AgentRuntime:
         return task
 
     async def _open(self) -> TurnEngine:
+        turns = await (await self._find_state()).__aenter__()
         state = await self.open_state()
-        await self._turns.__aenter__()
+        if self._engine is not None:
+            return self._engine
+        desk = await self._build_desk(state)
         with self._lock:
             if self._engine is None:
-                self._engine = self._build_engine(state, self._agent.policy)
+                self._desk = desk
+                self._engine = self._build_engine(turns, state, self._agent.policy, desk)
             return self._engine
 
-    def _build_engine(self, state: AgentState | None, policy: ChatPolicy) -> TurnEngine:
+    async def _build_desk(self, state: AgentState | None) -> Any:
+        if not self._agent.channels:
+            return None
+        build: Any = await asyncio.to_thread(plugins.import_path, DESK, path="channels")
+        return build(
+            agent=self._agent.name,
+            channels=self._agent.channels,
+            policy=self._agent.policy,
+            state=state,
+            clock=self._clock,
+        )
+
+    def _build_engine(
+        self,
+        turns: AgentState,
+        state: AgentState | None,
+        policy: ChatPolicy,
+        outlet: Outlet | None = None,
+    ) -> TurnEngine:
         return TurnEngine(
             agent=self._agent.name,
             policy=policy,
-            turns=(state or self._turns).turns,
+            turns=(state or turns).turns,
             state=state,
             invoke=self._invoke,
             clock=self._clock,
             new_id=new_id,
+            outlet=outlet,
         )
 
     async def _run(self, request: TurnRequest, control: TurnControl, sink: Sink) -> RunResult:
@@ -137,17 +215,19 @@ class AgentRuntime:
     async def _run_directly(
         self, request: TurnRequest, control: TurnControl, sink: Sink
     ) -> RunResult:
-        await self._turns.__aenter__()
+        turns = await (await self._find_state()).__aenter__()
         window = HistoryWindow(source="thread", max_messages=len(request.messages))
         policy = attrs.evolve(
             ChatPolicy(window=window),
             timeout=self._agent.policy.timeout,
             reply=self._agent.policy.reply,
         )
-        return await _run_through(self._build_engine(None, policy), request, control, sink)
+        return await _run_through(self._build_engine(turns, None, policy), request, control, sink)
 
     async def _invoke(self, asked: InvokeRequest) -> AgentInvocation:
-        driver = None if asked.is_dry_run else await self._open_driver()
+        # A dry run asks no driver; how much its model takes is a question to be answered.
+        is_needed = not asked.is_dry_run or self._agent.policy.context is not None
+        driver = await self._open_driver() if is_needed else None
         return await invoke(
             asked,
             agent=self._agent.name,
@@ -205,18 +285,25 @@ def read_prompt(prompt: str | Sequence[Any]) -> tuple[Message, ...]:
     return read_messages(prompt)
 
 
-def _state_of(agent: Agent) -> tuple[AgentState | None, bool]:
-    """Return the state of an agent, not opened if it is given by URL, and whether it is ours."""
+def _choice_of(agent: Agent) -> StateChoice | None:
+    """Return which state the definition or the environment chooses, if none was passed in."""
     from vitehub_chat.config.agent_definition import StateChoice  # noqa: PLC0415 - loads pydantic
     from vitehub_chat.config.environment import state_settings  # noqa: PLC0415
 
-    given, retention = agent.state, agent.policy.retention
+    given = agent.state
     if given is not None and not isinstance(given, StateChoice):
-        _check_retention(getattr(given, "retention", None), retention)
-        return given, False
-    choice = state_settings(os.environ, given).choice
+        return None
+    return state_settings(os.environ, given).choice
+
+
+def _state_of(agent: Agent) -> tuple[AgentState | None, bool]:
+    """Return the state of an agent, not opened if it is given by URL, and whether it is ours."""
+    choice, retention = _choice_of(agent), agent.policy.retention
     if choice is None:
-        return None, False
+        given = cast("AgentState | None", agent.state)
+        if given is not None:
+            _check_retention(getattr(given, "retention", None), retention)
+        return given, False
     options = dict(choice.options)
     if retention is not UNSET and "transcripts" not in options:
         options["transcripts"] = {"retention": _written(retention)}

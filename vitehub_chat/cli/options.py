@@ -95,7 +95,7 @@ def check_page(cursor: str | None, *, everything: bool) -> None:
 def load(ref: str) -> Agent:
     """Return the agent of a reference; a module may lie in the working directory.
 
-    What runs it is built, too, so that no event loop waits for the file system.
+    Its state is looked for, too, so that what is wrong with it is told at once.
     """
     from vitehub_chat.agent.loading import load_agent  # noqa: PLC0415 - keeps --help quick
 
@@ -103,5 +103,5 @@ def load(ref: str) -> Agent:
     if here not in sys.path:
         sys.path.append(here)
     agent = load_agent(ref)
-    agent.runtime()
+    agent.runtime().find_state()
     return agent

@@ -12,12 +12,14 @@ from vitehub_chat import plugins as registry
 from vitehub_chat.cli import failures
 from vitehub_chat.cli.options import json_option, show_help
 from vitehub_chat.cli.printer import Printer, printing
+from vitehub_chat.distributions import Plugin, broken_metadata
 from vitehub_chat.errors import MissingDependencyError
 
 Status = Literal["installed", "ok", "extra not installed", "broken"]
 
 _NEEDS: Mapping[tuple[str, str], tuple[str, str]] = {
     ("vitehub_agent.drivers", "pydantic_ai"): ("models", "pydantic_ai"),
+    ("vitehub_chat.token_estimators", "tiktoken"): ("tiktoken", "tiktoken"),
 }
 """Built-in plugins that import their extra late: the extra, and a module that it brings."""
 
@@ -28,7 +30,7 @@ class Examined(NamedTuple):
     """A plugin, or a distribution that offers some, and how it is."""
 
     group: str
-    plugin: registry.Plugin
+    plugin: Plugin
     status: Status
     problem: str | None = None
 
@@ -72,11 +74,11 @@ def _examined() -> Iterable[Examined]:
 
 
 def _unreadable() -> Iterable[Examined]:
-    for plugin in registry.broken_metadata():
+    for plugin in broken_metadata():
         yield _judge("-", plugin, "broken")
 
 
-def _judge(group: str, plugin: registry.Plugin, fine: Status) -> Examined:
+def _judge(group: str, plugin: Plugin, fine: Status) -> Examined:
     error = plugin.error
     if isinstance(error, MissingDependencyError):
         return Examined(group, plugin, "extra not installed", str(error))

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, BinaryIO
 
-import attrs
 import click
 
 from vitehub_chat.agent.agent import Agent
@@ -22,15 +21,16 @@ from vitehub_chat.cli.options import (
 from vitehub_chat.cli.printer import MAX_SHOWN, Printer, printing
 from vitehub_chat.cli.reasons import REASONS
 from vitehub_chat.cli.run import TRIGGER
-from vitehub_chat.cli.text import safe_line
+from vitehub_chat.cli.text import safe_line, safe_text
 from vitehub_chat.cli.unread import Unread, find_unread
 from vitehub_chat.cli.views import entry_to_json, message_lines, prepared_to_json
-from vitehub_chat.model.results import PreparedInvocation, SelectionEntry
+from vitehub_chat.model.results import ContextBudget, PreparedInvocation, SelectionEntry
 
 NEXT_MESSAGE = "(the next message)"
 """Stands for the current message where none is given."""
 
 _HEADERS = ("seq", "role", "id", "kept", "reason", "why")
+_SIZED_HEADERS = ("seq", "role", "id", "kept", "size", "reason", "why")
 
 
 @click.command()
@@ -95,8 +95,15 @@ def _print(printer: Printer, agent: Agent, prepared: PreparedInvocation, unread:
     if unread.below_seq is not None:
         printer.line(f"Stored rows below seq {unread.below_seq} are not listed.")
     entries = (*unread.entries, *prepared.selection)
-    printer.table(_HEADERS, [_cells(entry) for entry in entries])
+    is_sized = prepared.context_budget is not None
+    headers = _SIZED_HEADERS if is_sized else _HEADERS
+    printer.table(headers, [_cells(entry, is_sized=is_sized) for entry in entries])
     count = len(prepared.messages)
+    if prepared.system is not None:
+        printer.line()
+        printer.line("The system slot, beside what the driver says itself:")
+        for line in safe_text(prepared.system).split("\n"):
+            printer.line(f"    {line}".rstrip())
     printer.line()
     printer.line(f"The driver gets {count} {'message' if count == 1 else 'messages'}:")
     for number, message in enumerate(prepared.messages, 1):
@@ -105,17 +112,31 @@ def _print(printer: Printer, agent: Agent, prepared: PreparedInvocation, unread:
         for line in message_lines(message, MAX_SHOWN if printer.shortens else None):
             printer.line(line)
     if prepared.context_budget is not None:
-        budget = attrs.asdict(prepared.context_budget)
         printer.line()
-        printer.line("budget   {used} of {limit} {unit} ({used_pct} %)".format(**budget))
+        for line in _budget_lines(prepared.context_budget):
+            printer.line(line)
 
 
-def _cells(entry: SelectionEntry) -> tuple[str, ...]:
+def _budget_lines(budget: ContextBudget) -> Iterator[str]:
+    size = f"{budget.used} of {budget.limit} {budget.unit} ({budget.used_pct} %)"
+    over = ", which does not fit" if budget.over else ""
+    yield f"budget   {size}{over}, counted by {safe_line(budget.estimator)}"
+    if not budget.resolved_window:
+        yield "window   not known: set context.window_tokens"
+    if budget.summary_through_seq is not None:
+        yield f"summary  of the rows up to seq {budget.summary_through_seq}"
+    if budget.trimmed:
+        yield f"trimmed  {budget.trimmed} of the oldest, which a turn would try to condense first"
+
+
+def _cells(entry: SelectionEntry, *, is_sized: bool) -> tuple[str, ...]:
+    size = ("-" if entry.tokens is None else str(entry.tokens),) if is_sized else ()
     return (
         "-" if entry.seq is None else str(entry.seq),
         entry.role,
         entry.message_id or "-",
         "yes" if entry.kept else "no",
+        *size,
         entry.reason,
         REASONS[entry.reason],
     )

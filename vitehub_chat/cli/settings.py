@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import timedelta
+from decimal import Decimal
 from typing import Any, Literal, NamedTuple
 
 import attrs
@@ -13,6 +14,8 @@ from vitehub_chat.agent.agent import Agent
 from vitehub_chat.capability import Chat
 from vitehub_chat.config.agent_definition import PluginChoice, StateChoice
 from vitehub_chat.config.chat_model import ChatModel
+from vitehub_chat.config.context_model import ContextModel
+from vitehub_chat.config.context_options import ContextOptions, find_context
 from vitehub_chat.config.environment import StateSettings, state_settings
 from vitehub_chat.config.lowering import read_options
 from vitehub_chat.config.option_model import OptionModel
@@ -20,7 +23,7 @@ from vitehub_chat.model.policies import UNSET, ChatPolicy, ConcurrencyPolicy
 from vitehub_chat.state.options import StateOptions
 from vitehub_chat.state.redaction import HIDDEN, redact_url
 
-Origin = Literal["default", "definition", "environment"]
+Origin = Literal["default", "definition", "environment", "file"]
 
 _SHOWN_DRIVER_OPTIONS = ("model",)
 _GIVEN = "(given)"
@@ -106,10 +109,26 @@ def _chat_settings(agent: Agent) -> Iterator[Setting]:
     found = next((each for each in agent.capabilities if isinstance(each, Chat)), None)
     if found is None:
         return
-    given = set(_given(read_options(ChatModel, found.options)))
+    model = read_options(ChatModel, found.options)
+    given = set(_given(model))
     for path, value in policy_values(found.policy).items():
         origin: Origin = "definition" if path in given else "default"
         yield Setting(f"chat.{path}", _plain(value), origin)
+    yield from _context_settings(found, model)
+
+
+def _context_settings(found: Chat, model: ChatModel) -> Iterator[Setting]:
+    """Yield whether history is condensed, and the options of that if it is."""
+    policy, given = found.policy.context, "context" in model.model_fields_set
+    yield Setting("chat.context", policy is not None, "definition" if given else "default")
+    if policy is None or not isinstance(model.context, ContextModel):
+        return
+    is_file = isinstance(found.options.get("context"), ContextOptions)
+    settings = find_context(model.context, os.environ, is_file=is_file)
+    for field in ContextModel.model_fields:
+        value = getattr(policy, field.removesuffix("_ms"))
+        shown = float(value) if isinstance(value, Decimal) else _plain(value)
+        yield Setting(f"chat.context.{field}", shown, settings.origins.get(field, "default"))
 
 
 def policy_values(policy: ChatPolicy) -> dict[str, Any]:
@@ -153,6 +172,8 @@ def _concurrency(policy: ConcurrencyPolicy) -> Iterable[tuple[str, Any]]:
         yield "max_queue_size", policy.max_queue_size
         yield "on_queue_full", policy.on_queue_full
         yield "queue_entry_ttl_ms", policy.queue_entry_ttl
+    if policy.strategy == "debounce":
+        yield "debounce_ms", policy.debounce
     if policy.strategy == "parallel":
         yield "max_concurrent", policy.max_concurrent
     if policy.waits or policy.strategy == "parallel":

@@ -14,6 +14,7 @@ import click
 from vitehub_chat.cli import failures
 from vitehub_chat.cli.options import json_option, show_help
 from vitehub_chat.cli.printer import Printer, printing
+from vitehub_chat.cli.upkeep import check_integrity, cleanup, drop, info, migrate
 from vitehub_chat.config.environment import STATE_URL_VARIABLE, state_settings
 from vitehub_chat.errors import ChatError, ConfigError
 from vitehub_chat.model.clock import Clock, SystemClock
@@ -32,6 +33,10 @@ _PREFIX: Final = "check_{}_"
 def state(ctx: click.Context) -> int | None:
     """Look after an Agent State."""
     return show_help(ctx)
+
+
+for _command in (info, migrate, cleanup, check_integrity, drop):
+    state.add_command(_command)
 
 
 @state.command()

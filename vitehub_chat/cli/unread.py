@@ -42,15 +42,27 @@ async def find_unread(agent: Agent, request: TurnRequest, prepared: PreparedInvo
     has_window = isinstance(window, HistoryWindow)
     has_sessions = agent.policy.sessions is not None
     full: SelectionReason = _why_full(prepared) if has_window else "no_window"
+    rolled_through = _rolled_through(prepared)
     return Unread(
         entries=tuple(
             _entry(row, "other_session")
             if has_sessions and row.session_id != prepared.session_id
-            else _entry(row, full if row.is_shown else "not_shown")
+            else _entry(row, _why(row, full, rolled_through))
             for row in rows
         ),
         below_seq=page.items[0].seq if page.older_cursor is not None else None,
     )
+
+
+def _why(row: Row, full: SelectionReason, rolled_through: int) -> SelectionReason:
+    if not row.is_shown:
+        return "not_shown"
+    return "rolled" if row.seq <= rolled_through else full
+
+
+def _rolled_through(prepared: PreparedInvocation) -> int:
+    budget = prepared.context_budget
+    return 0 if budget is None else budget.summary_through_seq or 0
 
 
 def _why_full(prepared: PreparedInvocation) -> SelectionReason:

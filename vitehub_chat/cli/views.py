@@ -8,7 +8,7 @@ from typing import Any
 import attrs
 
 from vitehub_chat.cli.text import json_line, safe_line, safe_text, shorten
-from vitehub_chat.conversation.conversation import row_to_json
+from vitehub_chat.conversation.as_json import row_to_json
 from vitehub_chat.model.json_text import jsonable
 from vitehub_chat.model.keys import ConversationKey
 from vitehub_chat.model.messages import Message, format_time
@@ -39,9 +39,10 @@ def prepared_to_json(prepared: PreparedInvocation) -> dict[str, Any]:
         {
             "session_id": prepared.session_id,
             "run": run_to_json(prepared.run),
+            "system": prepared.system,
             "messages": [message_to_json(message) for message in prepared.messages],
             "selection": [entry_to_json(entry) for entry in prepared.selection],
-            "context_budget": None if budget is None else attrs.asdict(budget),
+            "context_budget": None if budget is None else budget.to_json(),
         }
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Mapping
 from typing import Any
@@ -15,11 +16,16 @@ from vitehub_chat.config.chat_model import (
     ThreadHistoryModel,
     TriggerHistoryModel,
 )
+from vitehub_chat.config.context_model import ContextModel
+from vitehub_chat.config.context_options import ContextOptions, find_context, lower_context
 from vitehub_chat.config.durations import count, optional_term, span, term
 from vitehub_chat.config.later_options import refuse_later_options
 from vitehub_chat.config.lowering import read_options
+from vitehub_chat.config.memory_options import lower_memory
+from vitehub_chat.config.prune_lowering import lower_prune
 from vitehub_chat.config.transcripts_model import retention_ms
 from vitehub_chat.errors import ConfigError, ConfigOverrideWarning
+from vitehub_chat.model.context_policy import ContextPolicy
 from vitehub_chat.model.policies import (
     UNSET,
     ChatPolicy,
@@ -65,7 +71,9 @@ def lower_chat_options(options: Mapping[str, object], /, *, stacklevel: int = 3)
     """
     given = read_options(ChatModel, options)
     refuse_later_options(given)
-    policy = _policy_of(given)
+    _check_prune_and_memory(given)
+    is_file = isinstance(options.get("context"), ContextOptions)
+    policy = attrs.evolve(_policy_of(given), context=_lower_context(given, is_file=is_file))
     for text in _without_effect(given):
         warnings.warn(text, ConfigOverrideWarning, stacklevel=stacklevel)
     return policy
@@ -96,6 +104,8 @@ def _policy_of(given: ChatModel) -> ChatPolicy:
         search_tools=bool(given.search_tools),
         reply=_lower_reply(given),
         retention=_lower_retention(given),
+        prune=lower_prune(given.transcripts),
+        memory=lower_memory(given.memory),
     )
 
 
@@ -190,8 +200,34 @@ def _lower_retention(given: ChatModel) -> Retention | Unset:
     return "forever" if milliseconds is None else term(milliseconds)
 
 
+def _check_prune_and_memory(given: ChatModel) -> None:
+    if lower_prune(given.transcripts) is not None and lower_memory(given.memory) is not None:
+        raise ConfigError(
+            "is not available beside 'memory' in this release",
+            path="transcripts.prune",
+            hint="leave one of them out",
+        )
+
+
+def _lower_context(given: ChatModel, *, is_file: bool) -> ContextPolicy | None:
+    if not isinstance(given.context, ContextModel):
+        return None
+    return lower_context(find_context(given.context, os.environ, is_file=is_file))
+
+
 def _without_effect(given: ChatModel) -> list[str]:
     texts = []
+    window = given.trigger_history
+    reads_rows = isinstance(window, TriggerHistoryModel) and window.source == "transcript"
+    if isinstance(given.context, ContextModel) and not reads_rows:
+        texts.append(
+            "context condenses nothing without trigger_history.source='transcript';"
+            " what does not fit is left out of the call"
+        )
+    memory = lower_memory(given.memory)
+    is_rolling = isinstance(given.context, ContextModel)
+    if memory is not None and not is_rolling and not memory.append_every_turn:
+        texts.append("memory archives nothing without context or memory.append_every_turn")
     sessions, concurrency = _sessions_of(given), _concurrency_of(given)
     if sessions is not None and sessions.strategy == "manual" and sessions.idle_timeout_ms:
         texts.append("sessions.idle_timeout_ms has no effect beside strategy='manual'")

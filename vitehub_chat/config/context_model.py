@@ -1,7 +1,8 @@
 """The option models of condensing: the rolling summary, and the memory it writes to first."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, MutableSequence
+from datetime import UTC, tzinfo
 from typing import Annotated, Any, ClassVar, Literal
 from zoneinfo import ZoneInfo
 
@@ -21,16 +22,28 @@ from vitehub_chat.config.option_model import (
 from vitehub_chat.config.transcripts_model import EstimatorValue
 
 
-def _check_zone(name: str) -> str:
+def zone_of(name: str) -> tzinfo:
+    """Return a time zone by its name.
+
+    Raises:
+        ValueError: There is none.
+    """
+    if name == "UTC":
+        return UTC
     try:
-        ZoneInfo(name)
+        return ZoneInfo(name)
     except (OSError, LookupError, ValueError) as exc:  # a folder of zones is an OSError
         raise ValueError from exc
+
+
+def _check_zone(name: str) -> str:
+    zone_of(name)
     return name
 
 
 def _check_sink(value: object) -> object:
-    if not (isinstance(value, str) and value) and not callable(getattr(value, "append", None)):
+    is_sink = callable(getattr(value, "append", None)) and not isinstance(value, MutableSequence)
+    if not (isinstance(value, str) and value) and not is_sink:
         raise ValueError
     return value
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Literal, TypedDict
 
+from vitehub_chat.config import context_options, prune_options
 from vitehub_chat.model.policies import (
     ConcurrencyStrategy,
     Identity,
@@ -93,7 +94,7 @@ class TranscriptsOptions(TypedDict, total=False):
     """Options of `transcripts`."""
 
     retention: str | int | None
-    prune: bool | PruneOptions | None
+    prune: bool | PruneOptions | prune_options.PruneOptions | None
 
 
 class ContextOptions(TypedDict, total=False):
@@ -198,4 +199,4 @@ class ChatOptions(TypedDict, total=False):
     errorFallbackText: ErrorText
     transcripts: TranscriptsOptions | None
     memory: MemoryOptions | None
-    context: bool | ContextOptions | None
+    context: bool | ContextOptions | context_options.ContextOptions | None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from functools import cache, singledispatchmethod
 from typing import Any
@@ -41,12 +41,14 @@ class Answer:
         message_id: The id under which it is stored.
         finish_reason: Why the driver stopped, once it said so.
         usage: What the model reported for all of its requests together.
+        basis: Gives what a report about the size of the conversation is valid for, or None.
     """
 
     def __init__(self, message_id: str, created_at: datetime) -> None:
         self.message_id = message_id
         self.finish_reason: str | None = None
         self.usage: Usage | None = None
+        self.basis: Callable[[], str | None] = _no_basis
         self._created_at = created_at
         self._last_usage: Usage | None = None
         self._native: NativeMessages | None = None
@@ -106,9 +108,17 @@ class Answer:
             thread_id=thread_id,
             is_shown=status != "error" and not is_blank(message),
             # The last request had all the others in it: it tells the size of the conversation.
-            usage=None if last is None else jsonable(_without_none(attrs.asdict(last))),
+            usage=None if last is None else jsonable(self._facts_of(last)),
             native=None if native is None else _native_of(native),
         )
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether the driver has said nothing yet that an answer is made of."""
+        return all(part.get("type") == "step-start" for part in self._parts)
+
+    def _facts_of(self, usage: Usage) -> dict[str, Any]:
+        return _without_none({**attrs.asdict(usage), "basis": self.basis()})
 
     def _join_texts(self) -> None:
         for part, pieces in self._texts.values():
@@ -196,6 +206,10 @@ class Answer:
     @add.register
     def _end(self, event: Done) -> None:
         self.finish_reason = event.finish_reason
+
+
+def _no_basis() -> str | None:
+    return None
 
 
 @cache

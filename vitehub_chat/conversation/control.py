@@ -6,6 +6,8 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
+from vitehub_chat.errors import ChatError
+
 T = TypeVar("T")
 
 LOCK_LOST = "lock_lost"
@@ -46,14 +48,22 @@ async def ask(awaitable: Awaitable[T], control: TurnControl) -> T:
 
     Raises:
         StoppedEarly: The turn was stopped, or the waiting task cancelled, meanwhile.
+        ChatError: The code cancelled itself (`turn_failed`).
     """
     task = asyncio.ensure_future(awaitable)
     control.on_stop(task.cancel)
-    try:
-        return await task
-    except asyncio.CancelledError:
-        control.stop("cancelled")
-        raise StoppedEarly from None
+    while not task.done():
+        try:
+            await asyncio.wait({task})
+        except asyncio.CancelledError:
+            control.stop("cancelled")
+            task.cancel()
+    if not task.cancelled():
+        return task.result()
+    if control.reason is None and not task.cancelling():
+        raise ChatError("code of the application cancelled itself", code="turn_failed")
+    control.stop("cancelled")
+    raise StoppedEarly
 
 
 async def settle(awaitable: Awaitable[T], control: TurnControl) -> T:
@@ -69,3 +79,12 @@ async def settle(awaitable: Awaitable[T], control: TurnControl) -> T:
         except asyncio.CancelledError:
             control.stop("cancelled")
     return task.result()
+
+
+def was_cancelled() -> bool:
+    """Tell whether the current task was asked to end.
+
+    The task of a turn is when its event loop ends: who waits for a turn stops it instead.
+    """
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0

@@ -3,26 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 import attrs
 
 from vitehub_chat.conversation import events
-from vitehub_chat.errors import InputError
+from vitehub_chat.conversation.as_json import row_to_json, summary_to_json
+from vitehub_chat.conversation.memory.clearing import Cleared, Clearing
+from vitehub_chat.conversation.pruning import prune_rows
+from vitehub_chat.conversation.retention import age_limit
+from vitehub_chat.errors import InputError, NotFoundError
 from vitehub_chat.model.ids import new_id
 from vitehub_chat.model.json_text import encode_json
 from vitehub_chat.model.keys import ConversationKey, check_id
-from vitehub_chat.model.messages import Message, format_time
+from vitehub_chat.model.messages import Message
 from vitehub_chat.model.model_messages import has_visible_text, is_blank
-from vitehub_chat.model.policies import ChatPolicy, SessionPolicy
-from vitehub_chat.model.rows import HistoryPage, Row, Summary
+from vitehub_chat.model.plans import TurnPlan
+from vitehub_chat.model.policies import ChatPolicy, PrunePolicy, SessionPolicy
+from vitehub_chat.model.rows import HistoryPage, Row, Summary, Truncated, TurnPage
 from vitehub_chat.model.ui_messages import read_messages
+from vitehub_chat.selection.pruning import PrunePlan
 from vitehub_chat.state.contract import AgentState
+from vitehub_chat.state.row_requests import AgeLimit, TruncateRequest, TurnsRequest
 from vitehub_chat.state.values import NewRow, PageRequest, SessionRequest
 
 OpenState = AgentState | Callable[[], Awaitable[AgentState]]
+SummaryKind = Literal["manual", "rolling"]
+
+SUMMARY_KINDS: Final[tuple[SummaryKind, ...]] = ("manual", "rolling")
 
 MAX_PAGE = 100
+MAX_TURNS = 500
 
 
 class Conversation:
@@ -60,8 +71,10 @@ class Conversation:
         gets a new one. An empty sequence does nothing. This runs no turn.
 
         Raises:
-            InputError: One of them is no message or not JSON.
+            InputError: One of them is no message or not JSON, or the author is no text.
         """
+        if author is not None:
+            check_user_key(author, "author")
         rows = [
             NewRow(
                 message=message if message.id is not None else attrs.evolve(message, id=new_id()),
@@ -81,11 +94,13 @@ class Conversation:
         cursor: str | None = None,
         direction: Literal["older", "newer"] = "older",
         around: str | None = None,
+        include_superseded: bool = False,
     ) -> HistoryPage:
         """Return one page of rows, ascending.
 
         Without a cursor the newest ones; with one those before or after its position. `around` is
-        a message id, which comes in the middle. A limit above 100 is 100.
+        a message id, which comes in the middle. A limit above 100 is 100. With
+        `include_superseded` rows come, too, that were cut off and kept by the retention `forever`.
 
         Raises:
             InputError: The limit is no int or below 1, or `cursor` and `around` are both given.
@@ -102,22 +117,132 @@ class Conversation:
             cursor=cursor,
             direction=direction,
             around=around,
+            include_superseded=include_superseded,
         )
-        page = await (await self._open()).transcripts.page(self.key, request=request)
+        state = await self._open()
+        request = attrs.evolve(request, not_older_than=self._age_limit(state))
+        page = await state.transcripts.page(self.key, request=request)
         self._report(page.unreadable)
         return page
 
-    async def clear(self, *, delete_session: bool = False) -> Mapping[str, int]:
+    async def turns(self, *, limit: int = 100, cursor: str | None = None) -> TurnPage:
+        """Return one light row per user message, ascending from the first.
+
+        A limit above 500 is 500.
+
+        Raises:
+            InputError: The limit is no int or below 1.
+            CursorError: The cursor is not one of this index.
+        """
+        request = TurnsRequest(
+            session_id=self.session_id, limit=page_limit(limit, MAX_TURNS), cursor=cursor
+        )
+        state = await self._open()
+        request = attrs.evolve(request, not_older_than=self._age_limit(state))
+        page = await state.transcripts.turns(self.key, request=request)
+        self._report(page.unreadable)
+        return page
+
+    async def replace_message(self, message_id: str, message: Mapping[str, Any] | Message) -> Row:
+        """Change what a stored message says; its id, number, times and author stay.
+
+        Raises:
+            InputError: It is no message or not JSON, or has another id.
+            NotFoundError: No message of that id is stored here.
+            ChatBusyError: It is an answer that is being written (`turn_in_progress`).
+        """
+        (given,) = _read_list([message])
+        if given.id not in {None, message_id}:
+            raise InputError("is another id than that of the message to replace", path="message.id")
+        given = attrs.evolve(given, id=message_id)
+        row = NewRow(message=given, is_shown=not is_blank(given))
+        state = await self._open()
+        return await state.transcripts.replace(self.key, row=row, session_id=self.session_id)
+
+    async def delete_message(self, message_id: str) -> int:
+        """Delete a message with its unit, and return how many messages that were.
+
+        A unit is what a tool call and its results share. The generation stays.
+
+        Raises:
+            NotFoundError: No message of that id is stored here.
+            ChatBusyError: Part of it is an answer that is being written (`turn_in_progress`).
+        """
+        state = await self._open()
+        return await state.transcripts.delete(
+            self.key, message_id=message_id, session_id=self.session_id
+        )
+
+    async def truncate(
+        self,
+        from_message_id: str,
+        *,
+        inclusive: bool = True,
+        expected_generation: int | None = None,
+        idempotency_key: str | None = None,
+    ) -> Truncated:
+        """Cut the conversation off from a message on.
+
+        A cut inside a unit takes all of it. With nothing to cut nothing changes. The same
+        `idempotency_key` gets the same answer as long as repeats are recognised. With the retention
+        `forever` the rows are kept out of sight.
+
+        Raises:
+            InputError: The key cannot be one.
+            NotFoundError: No message of that id is stored here.
+            ChatBusyError: A turn waits or runs here (`turn_in_progress`); nothing was cut.
+            StateConflictError: The generation is another one; nothing was cut.
+        """
+        if idempotency_key is not None:
+            check_id(idempotency_key, "idempotency_key")
+        request = TruncateRequest(
+            message_id=from_message_id,
+            session_id=self.session_id,
+            inclusive=inclusive,
+            expected_generation=expected_generation,
+            idempotency_key=idempotency_key,
+            dedupe_ttl=self._policy.dedupe_ttl,
+        )
+        done = await (await self._open()).transcripts.truncate(self.key, request=request)
+        events.history_truncated(
+            deleted=done.deleted,
+            generation=done.generation,
+            summary=done.summary,
+            key=self.key,
+            session_id=self.session_id,
+        )
+        return done
+
+    async def prune(self, policy: PrunePolicy | None = None, *, dry_run: bool = False) -> PrunePlan:
+        """Remove the rows that the rules take, in one transaction, and return what went.
+
+        Without `policy` by the rules of the agent, or else by the defaults. With `dry_run` nothing
+        is removed.
+
+        Raises:
+            ConfigError: Rows would be deleted that the retention `forever` keeps.
+        """
+        return await prune_rows(
+            await self._open(),
+            self.key,
+            session_id=self.session_id,
+            policy=self._policy,
+            rules=policy or self._policy.prune or PrunePolicy(),
+            dry_run=dry_run,
+        )
+
+    async def clear(self, *, delete_session: bool = False, delete_notes: bool = False) -> Cleared:
         """Delete what was said, and return counts per store; zeros when repeated.
 
-        The session entry stays unless `delete_session` is set. Numbers are never used again.
+        The session entry stays unless `delete_session` is set. Numbers are never used again. Notes
+        of the memory stay, and are listed, unless `delete_notes` is set.
 
         Raises:
             ChatBusyError: A turn runs here (`turn_in_progress`); nothing was deleted.
+            ConfigError: Notes are to be deleted, and it is not known how; nothing was deleted.
         """
-        return await (await self._open()).sessions.clear(
-            self.key, session_id=self.session_id, delete_session=delete_session
-        )
+        clearing = Clearing(await self._open(), self.key, self.session_id, self._policy.memory)
+        return await clearing.clear(delete_session=delete_session, delete_notes=delete_notes)
 
     async def save_summary(self, text: str) -> Summary:
         """Save a manual summary beside the history; the last one counts.
@@ -132,9 +257,38 @@ class Conversation:
             self.key, session_id=self.session_id, text=text
         )
 
-    async def get_summary(self) -> Summary | None:
-        """Return the last manual summary, or None."""
-        return await (await self._open()).summaries.get_manual(self.key, session_id=self.session_id)
+    async def get_summary(self, kind: SummaryKind = "manual") -> Summary | None:
+        """Return the last manual summary, or the rolled one of the session; None without one.
+
+        Raises:
+            InputError: The kind is another one.
+        """
+        if kind not in SUMMARY_KINDS:
+            raise InputError("is 'manual' or 'rolling'", path="kind")
+        summaries = (await self._open()).summaries
+        if kind == "manual":
+            return await summaries.get_manual(self.key, session_id=self.session_id)
+        rolled = await summaries.get_rolling(self.key, session_id=self.session_id)
+        if rolled is None or rolled.created_at is None:
+            return None
+        return Summary(
+            text=rolled.summary, created_at=rolled.created_at, through_seq=rolled.through_seq
+        )
+
+    async def plan(self, turn_id: str | None = None) -> TurnPlan | None:
+        """Return what the model was given in a turn: ids, reasons and sizes, no text.
+
+        Without `turn_id` that of the turn that ended last; None if none has ended here, or its plan
+        has expired like its rows.
+
+        Raises:
+            NotFoundError: There is no plan of that turn here.
+        """
+        plans = (await self._open()).plans
+        found = await plans.get(self.key, turn_id=turn_id, session_id=self.session_id)
+        if found is None and turn_id is not None:
+            raise NotFoundError("no plan of that turn in this conversation")
+        return found
 
     async def export(self) -> AsyncIterator[str]:
         """Yield the conversation as lines of NDJSON: messages ascending, summary, end with counts.
@@ -145,20 +299,25 @@ class Conversation:
         where = {**attrs.asdict(self.key), "session_id": self.session_id}
         yield _line({"type": "session", **where})
         count = unreadable = 0
-        async for batch in state.transcripts.export(self.key, session_id=self.session_id):
+        async for batch in state.transcripts.export(
+            self.key, session_id=self.session_id, not_older_than=self._age_limit(state)
+        ):
             self._report(batch.unreadable)
             unreadable += len(batch.unreadable)
             count += len(batch.rows)
             for row in batch.rows:
                 yield _line({"type": "message", **row_to_json(row)})
-        summary = await self.get_summary()
-        if summary is not None:
-            yield _line({"type": "summary", "kind": "manual", **summary_to_json(summary)})
+        summaries = 0
+        for kind in SUMMARY_KINDS:
+            summary = await self.get_summary(kind)
+            if summary is not None:
+                summaries += 1
+                yield _line({"type": "summary", "kind": kind, **summary_to_json(summary)})
         yield _line(
             {
                 "type": "end",
                 "messages": count,
-                "summaries": int(summary is not None),
+                "summaries": summaries,
                 "unreadable": unreadable,
             }
         )
@@ -175,6 +334,9 @@ class Conversation:
             begins_with=rows[0].message.id if rows else None,
             begins_at=next(times, None),
         )
+
+    def _age_limit(self, state: AgentState) -> AgeLimit | None:
+        return age_limit(self._policy.prune, state.clock.now())
 
     def _report(self, unreadable: Sequence[int]) -> None:
         for seq in unreadable:
@@ -195,6 +357,17 @@ async def open_given(state: OpenState) -> AgentState:
     return await state() if callable(state) else state
 
 
+def check_user_key(value: object, path: str) -> str:
+    """Return the key of a user unchanged, or refuse it.
+
+    Raises:
+        InputError: It is no text, or none that can be an id.
+    """
+    if not isinstance(value, str) or not value:
+        raise InputError("must be a text that is not empty", path=path)
+    return check_id(value, path)
+
+
 def page_limit(limit: object, most: int) -> int:
     """Return a page size, `most` for more than that.
 
@@ -204,30 +377,6 @@ def page_limit(limit: object, most: int) -> int:
     if not isinstance(limit, int) or isinstance(limit, bool) or limit < 1:
         raise InputError("must be an integer >= 1", path="limit")
     return min(limit, most)
-
-
-def row_to_json(row: Row) -> dict[str, Any]:
-    """Return a row as JSON, its message as a UI message."""
-    fields: dict[str, Any] = {
-        "message": row.message.to_json(),
-        "seq": row.seq,
-        "status": row.status,
-        "session_id": row.session_id,
-        "turn_no": row.turn_no,
-        "created_at": format_time(row.message.created_at or row.recorded_at),
-    }
-    if row.cursor:
-        fields["cursor"] = row.cursor
-    return fields
-
-
-def summary_to_json(summary: Summary) -> dict[str, Any]:
-    """Return a summary as JSON."""
-    return {
-        "text": summary.text,
-        "created_at": format_time(summary.created_at),
-        "through_seq": summary.through_seq,
-    }
 
 
 def _line(fields: Mapping[str, Any]) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import aclosing
 from datetime import datetime, timedelta
 from typing import Any, Protocol
@@ -12,8 +12,12 @@ import attrs
 
 from vitehub_chat.conversation.control import TurnControl
 from vitehub_chat.errors import ChatError
+from vitehub_chat.model.context_policy import Ask
+from vitehub_chat.model.estimates import DescribedTool
 from vitehub_chat.model.events import AgentEvent, DriverEvent
 from vitehub_chat.model.json_text import Json
+from vitehub_chat.model.messages import Message
+from vitehub_chat.model.plans import AnsweredBy
 from vitehub_chat.model.requests import TurnRequest
 from vitehub_chat.model.results import PreparedInvocation, RunResult
 
@@ -41,12 +45,50 @@ class InvokeRequest:
     is_dry_run: bool = False
 
 
+BeforeRequest = Callable[[Sequence[Message]], Awaitable[Sequence[Message]]]
+"""Asked before each request of a tool loop; gives the messages to send."""
+
+
+@attrs.frozen(kw_only=True)
+class CallFacts:
+    """What is known of a call beside its messages.
+
+    Attributes:
+        model: The model that is called, or None.
+        window_tokens: How much it takes as far as its driver knows, or None.
+        own_instructions: What the driver tells the model itself, or None.
+        instructions: What the capabilities tell it, or None.
+        tools: The tools that the model is told of.
+        ask: Asks the model, or None where the driver has none.
+    """
+
+    model: str | None = None
+    window_tokens: int | None = None
+    own_instructions: str | None = None
+    instructions: str | None = None
+    tools: Sequence[DescribedTool] = ()
+    ask: Ask | None = None
+
+
 class Invocation(Protocol):
     """One prepared call of a driver, with what the capabilities made of it."""
 
     @property
     def prepared(self) -> PreparedInvocation:
         """What the driver gets."""
+
+    @property
+    def answered_by(self) -> AnsweredBy:
+        """Who answers."""
+
+    @property
+    def facts(self) -> CallFacts:
+        """What else is sent, and to whom."""
+
+    def fitted(
+        self, prepared: PreparedInvocation, before_request: BeforeRequest | None, /
+    ) -> Invocation:
+        """Return the same call with what fits into the model's window."""
 
     def events(self) -> AsyncIterator[DriverEvent]:
         """Call the driver; at most once."""

@@ -3,28 +3,44 @@
 from __future__ import annotations
 
 import asyncio
-import inspect
 import os
-from typing import Any, Literal
+from collections.abc import Sequence
+from datetime import timedelta
+from functools import partial
+from weakref import WeakSet
 
 import attrs
 
 from vitehub_chat.conversation import events
-from vitehub_chat.conversation.continuing import brings_nothing_new
-from vitehub_chat.conversation.control import StoppedEarly, TurnControl, ask, settle
+from vitehub_chat.conversation.acceptance import Acceptance, Acceptor, Staff
+from vitehub_chat.conversation.admitting import Admitter, Caller
+from vitehub_chat.conversation.asking import passes_filter
+from vitehub_chat.conversation.background import Background
+from vitehub_chat.conversation.control import (
+    StoppedEarly,
+    TurnControl,
+    ask,
+    was_cancelled,
+)
 from vitehub_chat.conversation.driving import Invoke, InvokeRequest, Sink
+from vitehub_chat.conversation.ending import SHUTDOWN
+from vitehub_chat.conversation.fit_kit import FitKit
+from vitehub_chat.conversation.fit_source import FitSource
 from vitehub_chat.conversation.follow import Follower
-from vitehub_chat.conversation.invocation import build_context, describe_run, resolve_invoker
+from vitehub_chat.conversation.identity import find_user_key
 from vitehub_chat.conversation.lease import LEASE
 from vitehub_chat.conversation.limiter import Limiter
+from vitehub_chat.conversation.memory.kit import MemoryKit
+from vitehub_chat.conversation.outlet import Outlet
 from vitehub_chat.conversation.payloads import encode_request
 from vitehub_chat.conversation.places import (
     Place,
     claim_id,
     find_lock_key,
     find_place,
-    scope_key,
 )
+from vitehub_chat.conversation.preparing import native_of
+from vitehub_chat.conversation.pruning import PruneKit
 from vitehub_chat.conversation.run import Run
 from vitehub_chat.conversation.selecting import (
     draft_turn,
@@ -34,8 +50,9 @@ from vitehub_chat.conversation.selecting import (
     window_request,
 )
 from vitehub_chat.conversation.setting import RunSetting
-from vitehub_chat.conversation.waiting import Ended, Seat, WaitingRoom
-from vitehub_chat.errors import ChatBusyError, ConfigError, InputError
+from vitehub_chat.conversation.unreadable import EntriesPutAside, unreadable_error
+from vitehub_chat.conversation.waiting import Ended, WaitingRoom
+from vitehub_chat.errors import ConfigError, InputError
 from vitehub_chat.model.clock import Clock
 from vitehub_chat.model.events import AgentEvent
 from vitehub_chat.model.ids import NewId
@@ -43,18 +60,8 @@ from vitehub_chat.model.model_messages import check_not_empty
 from vitehub_chat.model.policies import ChatPolicy, HistoryWindow
 from vitehub_chat.model.requests import TurnRequest
 from vitehub_chat.model.results import PreparedInvocation, RunResult
-from vitehub_chat.model.rows import Row
 from vitehub_chat.state.contract import AgentState, TurnStore
 from vitehub_chat.state.values import Grant, NewEntry, WindowRows
-
-
-@attrs.frozen(kw_only=True)
-class Caller:
-    """One call of a trigger: what it asks for, its switch, and where its events go."""
-
-    request: TurnRequest
-    control: TurnControl
-    sink: Sink
 
 
 class TurnEngine:
@@ -74,6 +81,7 @@ class TurnEngine:
         invoke: Invoke,
         clock: Clock,
         new_id: NewId,
+        outlet: Outlet | None = None,
     ) -> None:
         self._agent = agent
         self._policy = policy
@@ -85,9 +93,42 @@ class TurnEngine:
         self._name = new_id()
         self._room = WaitingRoom()
         self._limiter = Limiter()
-        self._background: set[tuple[asyncio.Task[Any], TurnControl]] = set()
+        self._outlet = outlet
+        self._memory: MemoryKit | None = None
+        if policy.memory is not None and state is not None:
+            self._memory = MemoryKit(policy=policy.memory, state=state, clock=clock)
+        self._fitting: FitKit | None = None
+        if policy.context is not None:
+            make_flush = None if self._memory is None else self._memory.flush
+            self._fitting = FitKit(
+                policy=policy.context, clock=clock, state=state, make_flush=make_flush
+            )
+        self._pruning: PruneKit | None = None
+        if policy.prune is not None and state is not None:
+            self._pruning = PruneKit(policy=policy, rules=policy.prune, clock=clock)
+        self._background = Background()
+        self._acceptor = Acceptor(self._staff())
+        self._is_closing = False
+        self._ending_loops = WeakSet[asyncio.AbstractEventLoop]()
         self._follower = Follower(
-            turns=turns, room=self._room, dispatch=self._dispatch, owner=lambda: self.owner
+            turns=turns,
+            room=self._room,
+            dispatch=self._dispatch,
+            owner=lambda: self.owner,
+            successor=self._successor,
+        )
+        self._admitter = Admitter(
+            policy=policy,
+            turns=turns,
+            state=state,
+            room=self._room,
+            limiter=self._limiter,
+            follower=self._follower,
+            new_id=new_id,
+            entry=self._entry,
+            run=self._run,
+            dispatch=self._dispatch,
+            push_out=self._push_out,
         )
 
     @property
@@ -113,15 +154,25 @@ class TurnEngine:
     async def _run_caller(self, caller: Caller) -> RunResult:
         request, control = caller.request, caller.control
         self._check(request)
-        if not await ask(self._passes_filter(request), control):
+        if not await ask(passes_filter(self._policy, request), control):
             return RunResult(status="filtered", run=request.run)
-        place = self._place(request)
-        limit = self._policy.concurrency.max_concurrent
-        if self._policy.concurrency.strategy == "parallel" and limit is not None:
-            key = await ask(scope_key(place, request, self._policy), control)
-            if key is not None:
-                return await self._admit_in_line(caller, place, key, limit)
-        return await self._admit(caller, place)
+        return await self._admitter.admit(caller, self._place(request))
+
+    async def accept(self, request: TurnRequest) -> Acceptance:
+        """Accept a message that nobody waits for, see `Acceptor.accept`."""
+        return await self._acceptor.accept(request)
+
+    async def settle(self, grace: timedelta) -> None:
+        """Let the turns for others of this event loop end; stop those that take longer.
+
+        Meanwhile none is started here; afterwards the engine goes on as before.
+        """
+        loop = asyncio.get_running_loop()
+        self._ending_loops.add(loop)
+        try:
+            await self._background.settle(grace)
+        finally:
+            self._ending_loops.discard(loop)
 
     async def prepare(self, request: TurnRequest) -> PreparedInvocation:
         """Return what the driver would get, and write nothing.
@@ -136,34 +187,52 @@ class TurnEngine:
             user_key = await self._user_key(request)
             asked = session_request(draft, place.conversation, user_key)
             session = await self._state.sessions.resolve(asked)
-            needed = window_request(draft)
+            needed = window_request(draft, self._clock.now())
             if needed is not None:
                 window = await self._state.transcripts.window(
                     place.conversation, session=session, window=needed
                 )
-        prepared = prepare_turn(draft, session, window, self._clock.now())
+        selected = prepare_turn(draft, session, window, self._clock.now())
         invocation = await self._invoke(
             InvokeRequest(
                 request=request,
-                prepared=prepared,
-                native=_native_of(window.shown),
+                prepared=selected,
+                native=native_of(window.shown),
                 is_dry_run=True,
             )
         )
-        return invocation.prepared
+        if self._fitting is None:
+            return invocation.prepared
+        fitter = await self._fitting.fitter(invocation.facts, ids={"key": place.conversation})
+        source = FitSource(selected=selected, prepared=invocation.prepared, window=window)
+        return (await fitter.fit(source)).prepared
 
     async def aclose(self) -> None:
         """Stop the turns that this agent runs for others, and wait until they are recorded."""
-        loop = asyncio.get_running_loop()
-        while mine := [each for each in self._background if each[0].get_loop() is loop]:
-            for _, control in mine:
-                control.stop("shutdown")
-            await asyncio.wait([task for task, _ in mine])
-            # The last one may have started the next: let it be noted before looking again.
-            await asyncio.sleep(0)
+        self.close()
+        await self._background.stop()
+
+    def close(self) -> None:
+        """Start no turn for others any more: what waits is left to other processes."""
+        self._is_closing = True
+
+    async def sweep(self) -> int:
+        """Run what waits for dead processes, and return how many turns that begins here."""
+        granted = await self._turns.sweep(self._agent, owner=self.owner, lease=LEASE)
+        for grant in granted:
+            events.queue_swept(entries=len(grant.entries), turn_id=grant.ticket_id)
+            self._dispatch(grant)
+        return sum(grant.owner == self.owner for grant in granted)
 
     def _check(self, request: TurnRequest) -> None:
         check_not_empty(request.current)
+        memory = self._policy.memory
+        if memory is not None and memory.append_every_turn and self._state is None:
+            raise ConfigError(
+                "needs a state, as the messages of turns are numbered there",
+                path="memory.append_every_turn",
+                hint="set `state` in the definition or VITEHUB_AGENT_STATE_URL",
+            )
         if request.replace is not None:
             raise InputError("is not available in this release", path="replace")
         window = self._policy.window if request.window is None else request.window
@@ -178,104 +247,8 @@ class TurnEngine:
     def _place(self, request: TurnRequest) -> Place:
         return find_place(self._agent, request, self._policy, has_state=self._state is not None)
 
-    async def _passes_filter(self, request: TurnRequest) -> bool:
-        if self._policy.filter is None:
-            return True
-        invoker = resolve_invoker(request)
-        context = build_context(request, invoker, describe_run(request, invoker), None)
-        answer = self._policy.filter(request.current, context)
-        return bool(await answer if inspect.isawaitable(answer) else answer)
-
     async def _user_key(self, request: TurnRequest) -> str | None:
-        """Return the owner of the session; a failing `identity` means none."""
-        if request.user_key is not None or self._policy.identity is None:
-            return request.user_key
-        invoker = resolve_invoker(request)
-        try:
-            context = build_context(request, invoker, describe_run(request, invoker), None)
-            found = self._policy.identity(context)
-            named = await found if inspect.isawaitable(found) else found
-        except Exception as error:  # noqa: BLE001 - told in the log; the message must not be lost
-            events.identity_failed(error)
-            return None
-        return named if isinstance(named, str) and named else None
-
-    async def _admit_in_line(self, caller: Caller, place: Place, key: str, limit: int) -> RunResult:
-        """Wait for one of the slots of a key, as long as the caller has patience."""
-        patience = self._policy.concurrency.wait_timeout
-        entering = asyncio.ensure_future(self._limiter.enter(key, limit))
-        caller.control.on_stop(entering.cancel)
-        seconds = None if patience is None else patience.total_seconds()
-        await settle(asyncio.wait({entering}, timeout=seconds), caller.control)
-        if not entering.done():
-            entering.cancel()
-            raise ChatBusyError("waited too long for the turns before", code="timeout")
-        if entering.cancelled():
-            return RunResult(status="interrupted", finish_reason="interrupted")
-        try:
-            return await self._admit(caller, place)
-        finally:
-            self._limiter.leave(key)
-
-    async def _admit(self, caller: Caller, place: Place) -> RunResult:
-        """Ask to be run until the message is accepted, refused or answered."""
-        while True:
-            ticket_id = self._new_id()
-            seat = self._room.enter(ticket_id, may_run=True)
-            caller.control.on_stop(seat.wake)
-            try:
-                result = await self._admit_once(caller, place, ticket_id, seat)
-            finally:
-                self._release_seat(seat)
-            if result is not None:
-                return result
-
-    async def _admit_once(
-        self, caller: Caller, place: Place, ticket_id: str, seat: Seat
-    ) -> RunResult | None:
-        """Return the result of a call, or None if it has to be admitted anew."""
-        recorded = await self._find_recorded(caller, place)
-        if recorded is not None:
-            return recorded
-        policy = self._policy.concurrency
-        entry = await ask(self._entry(caller.request, place, ticket_id), caller.control)
-        admission = await settle(
-            self._turns.admit(
-                entry, policy=policy, lease=LEASE, dedupe_ttl=self._policy.dedupe_ttl
-            ),
-            caller.control,
-        )
-        for pushed in admission.pushed_out:
-            events.queue_dropped(reason="queue_full", key=place.conversation, turn_id=pushed)
-            self._room.announce(pushed, Ended(_dropped("queue_full")))
-        granted = admission.grant
-        if granted is not None and granted.ticket_id == ticket_id and not caller.control.reason:
-            return await self._run_own(granted, caller, seat)
-        if granted is not None:
-            self._dispatch(granted)
-        if admission.verdict == "repeat":
-            return await self._repeat(admission.ticket_id, caller, place)
-        if admission.verdict != "accepted":
-            return _refused(admission.verdict, admission.reason or "busy", place)
-        events.lock_contended(scope=entry.lock_key, strategy=policy.strategy, turn_id=ticket_id)
-        found = await self._follower.wait(
-            ticket_id, entry.lock_key, seat, caller.control, policy.wait_timeout
-        )
-        if not isinstance(found, Grant):
-            return found
-        return await self._run_own(found, caller, seat)
-
-    async def _find_recorded(self, caller: Caller, place: Place) -> RunResult | None:
-        """Return the end of the turn that an assistant message without news comes from."""
-        current = caller.request.current
-        if self._state is None or current.role != "assistant" or current.id is None:
-            return None
-        rows = await self._state.transcripts.get(place.conversation, message_ids=[current.id])
-        if not rows or rows[0].turn_id is None:
-            return None
-        if not brings_nothing_new(current, rows[0].message):
-            return None
-        return await self._repeat(rows[0].turn_id, caller, place)
+        return await find_user_key(self._policy, request)
 
     async def _entry(self, request: TurnRequest, place: Place, ticket_id: str) -> NewEntry:
         return NewEntry(
@@ -289,34 +262,35 @@ class TurnEngine:
             owner=self.owner,
         )
 
-    async def _repeat(self, ticket_id: str, caller: Caller, place: Place) -> RunResult | None:
-        result = await self._follower.follow(ticket_id, caller.control)
-        if result is not None:
-            events.message_repeated(status=result.status, key=place.conversation, turn_id=ticket_id)
-        return result
-
-    async def _run_own(self, grant: Grant, caller: Caller, seat: Seat) -> RunResult:
-        seat.took(grant)
-        return await self._run(grant, caller.request, caller.control, caller.sink)
-
     async def _run(
         self, grant: Grant, request: TurnRequest | None, control: TurnControl, sink: Sink
-    ) -> RunResult:
-        """Carry out a granted run and tell everybody who waits for one of its messages."""
+    ) -> RunResult | None:
+        """Carry out a granted run and tell everybody who waits for one of its messages.
+
+        None if some of them were put aside: the others run without them, later or at once.
+        """
         setting = RunSetting(
             agent=self._agent,
             policy=self._policy,
             turns=self._turns,
             has_state=self._state is not None,
-            owner=self.owner,
+            successor=self._successor,
             invoke=self._invoke,
             clock=self._clock,
             new_id=self._new_id,
             user_key_of=self._user_key,
+            outlet=self._outlet,
+            fitting=self._fitting,
+            memory=self._memory,
+            pruning=self._pruning,
         )
         run = Run(setting, grant, request, control, sink)
+        result: RunResult | None = None
         try:
             result = await run.carry_out()
+        except EntriesPutAside as aside:
+            self._put_aside(aside.ticket_ids)
+            return None
         except BaseException as error:
             # What is not recorded still waits, or was taken back: who waits for it looks itself.
             if run.are_recorded:
@@ -326,8 +300,15 @@ class TurnEngine:
             self._announce(grant, Ended(result))
             return result
         finally:
+            # Before the next run, which may look for the answer of this one.
+            run.reply.end(result)
             if run.next is not None:
                 self._dispatch(run.next)
+
+    def _put_aside(self, ticket_ids: Sequence[str]) -> None:
+        for ticket_id in ticket_ids:
+            events.row_quarantined(store="turns", turn_id=ticket_id)
+            self._room.announce(ticket_id, Ended(None, unreadable_error()))
 
     def _announce(self, grant: Grant, ended: Ended) -> None:
         shared = ended.result and attrs.evolve(ended.result, prepared=None)
@@ -341,42 +322,43 @@ class TurnEngine:
         if grant.owner == self.owner and not self._room.hand_over(grant):
             self._start(grant)
 
+    def _successor(self) -> str:
+        """Return who runs what nobody waits for: this process, unless it is about to end."""
+        return "" if self._is_ending() or was_cancelled() else self.owner
+
+    def _is_ending(self) -> bool:
+        """Tell whether no turn for others may start here any more."""
+        return self._is_closing or asyncio.get_running_loop() in self._ending_loops
+
     def _start(self, grant: Grant) -> None:
+        if was_cancelled():
+            # The event loop is about to end, and what begins now would be cut off with it.
+            return
         control = TurnControl()
-        task = asyncio.create_task(self._run(grant, None, control, _ignore))
-        held = (task, control)
-        self._background.add(held)
+        if self._is_ending():
+            control.stop(SHUTDOWN)
+        self._background.start(self._run(grant, None, control, _ignore), control)
 
-        def forget(ended: asyncio.Task[Any]) -> None:
-            self._background.discard(held)
-            # Told in the log where it was raised; nobody else waits for it.
-            _ = ended.cancelled() or ended.exception()
+    def _staff(self) -> Staff:
+        return Staff(
+            policy=self._policy,
+            turns=self._turns,
+            limiter=self._limiter,
+            background=self._background,
+            new_id=self._new_id,
+            check=self._check,
+            passes_filter=partial(passes_filter, self._policy),
+            place=self._place,
+            entry=self._entry,
+            run=lambda grant, control: self._run(grant, None, control, _ignore),
+            dispatch=self._dispatch,
+            push_out=self._push_out,
+            owner=lambda: self.owner,
+        )
 
-        task.add_done_callback(forget)
-
-    def _release_seat(self, seat: Seat) -> None:
-        """Leave, and pass on a run that was handed over in the last moment."""
-        for news in seat.leave():
-            if isinstance(news, Grant) and not seat.has_taken(news):
-                self._dispatch(news)
-
-
-def _dropped(reason: str) -> RunResult:
-    return RunResult(status="dropped", reason=reason)
-
-
-def _refused(verdict: str, reason: str, place: Place) -> RunResult:
-    if verdict == "busy":
-        if reason == "queue_full":
-            raise ChatBusyError("too many messages wait in this conversation", code="queue_full")
-        raise ChatBusyError("a turn of this conversation is running", code="chat_busy")
-    known: Literal["queue_full", "busy"] = "queue_full" if reason == "queue_full" else "busy"
-    events.queue_dropped(reason=known, key=place.conversation)
-    return _dropped(known)
-
-
-def _native_of(rows: tuple[Row, ...]) -> dict[str, Any]:
-    return {row.message.id or "": row.native for row in rows if row.native is not None}
+    def _push_out(self, ticket_id: str, place: Place) -> None:
+        events.queue_dropped(reason="queue_full", key=place.conversation, turn_id=ticket_id)
+        self._room.announce(ticket_id, Ended(RunResult(status="dropped", reason="queue_full")))
 
 
 def _ignore(event: AgentEvent) -> None:

@@ -104,6 +104,33 @@ def message_repeated(*, status: str, **ids: Unpack[Ids]) -> None:
     _emit("info", "message.repeated", ids, status=status)
 
 
+def history_pruned(*, age: int, count: int, tokens: int, mode: str, **ids: Unpack[Ids]) -> None:
+    """Tell how many rows each rule of pruning took."""
+    _emit("info", "history.pruned", ids, age=age, count=count, tokens=tokens, mode=mode)
+
+
+def history_truncated(*, deleted: int, generation: int, summary: str, **ids: Unpack[Ids]) -> None:
+    """Tell that a conversation was cut off, and what became of its rolled summary."""
+    _emit(
+        "info",
+        "history.truncated",
+        ids,
+        deleted=deleted,
+        generation=generation,
+        summary=summary,
+    )
+
+
+def history_cleared(*, counts: Mapping[str, int], **ids: Unpack[Ids]) -> None:
+    """Tell that a conversation or a session was cleared, and what went by store."""
+    _emit("info", "history.cleared", ids, counts=dict(counts))
+
+
+def history_prune_failed(error: BaseException, **ids: Unpack[Ids]) -> None:
+    """Tell that rows could not be pruned; the turn is recorded all the same."""
+    _emit("warning", "history.prune_failed", ids, **_origin(error))
+
+
 def queue_drained(*, turns: int, **ids: Unpack[Ids]) -> None:
     """Tell that nothing waits for a lock any more, and how many turns its holder ran."""
     _emit("info", "queue.drained", ids, turns=turns)
@@ -149,6 +176,107 @@ def fallback_failed(error: BaseException, **ids: Unpack[Ids]) -> None:
 def backfill_failed(error: BaseException, **ids: Unpack[Ids]) -> None:
     """Tell that the earlier messages of a thread could not be fetched; the turn goes on."""
     _emit("warning", "backfill.failed", ids, **_origin(error))
+
+
+def history_trimmed(*, trimmed: int, over: bool, **ids: Unpack[Ids]) -> None:
+    """Tell how many messages a call left out because they do not fit; `over`: it still does not."""
+    _emit("warning", "context.trimmed", ids, trimmed=trimmed, over=over)
+
+
+def summary_rolled(*, facts: Mapping[str, object], **ids: Unpack[Ids]) -> None:
+    """Tell that messages were condensed: how many, up to which number, in how many attempts."""
+    _emit("info", "context.rolled", ids, **facts)
+
+
+def roll_failed(
+    *, reason: str, failures: int, is_alarm: bool, error: str | None = None, **ids: Unpack[Ids]
+) -> None:
+    """Tell that messages could not be condensed, and how many tries in a row that was."""
+    level: Literal["warning", "error"] = "error" if is_alarm else "warning"
+    _emit(level, "context.roll_failed", ids, reason=reason, failures=failures, error=error)
+
+
+def context_overflowed(
+    *, reported: int | None, used: int, correction: float, retried: bool, **ids: Unpack[Ids]
+) -> None:
+    """Tell that the model refused a call as too long although it was thought to fit."""
+    _emit(
+        "warning",
+        "context.overflowed",
+        ids,
+        reported=reported,
+        used=used,
+        correction=correction,
+        retried=retried,
+    )
+
+
+def tools_condensed(*, exchanges: int, before: int, after: int, **ids: Unpack[Ids]) -> None:
+    """Tell that finished tool calls of a running turn were condensed."""
+    _emit(
+        "info",
+        "context.checkpointed",
+        ids,
+        alias="chat_agent_context_compact_llm",
+        exchanges=exchanges,
+        before=before,
+        after=after,
+    )
+
+
+def condensing_tools_failed(*, error: str, left_out: int, **ids: Unpack[Ids]) -> None:
+    """Tell that finished tool calls could not be condensed, and how many were left out instead."""
+    _emit(
+        "warning",
+        "context.checkpoint_failed",
+        ids,
+        alias="chat_agent_context_compact_llm_failed",
+        error=error,
+        left_out=left_out,
+    )
+
+
+def condensing_tools_skipped(*, why: str, **ids: Unpack[Ids]) -> None:
+    """Tell that finished tool calls were not condensed, and why."""
+    _emit(
+        "debug",
+        "context.checkpoint_skipped",
+        ids,
+        alias="chat_agent_context_compact_skipped",
+        why=why,
+    )
+
+
+def memory_flushed(
+    *, flush_id: str, messages: int, from_seq: int, to_seq: int, **ids: Unpack[Ids]
+) -> None:
+    """Tell that messages were appended to a note, as one section."""
+    _emit(
+        "info",
+        "memory.flushed",
+        ids,
+        flush_id=flush_id,
+        messages=messages,
+        from_seq=from_seq,
+        to_seq=to_seq,
+    )
+
+
+def memory_extracted(*, flush_id: str, entries: int, **ids: Unpack[Ids]) -> None:
+    """Tell how many new entries were found in messages."""
+    _emit("info", "memory.extracted", ids, flush_id=flush_id, entries=entries)
+
+
+def memory_flush_failed(
+    error: BaseException, *, step: str, flush_id: str, **ids: Unpack[Ids]
+) -> None:
+    """Tell that messages could not be archived, and in which step that failed."""
+    _emit("warning", "memory.flush_failed", ids, step=step, flush_id=flush_id, **_origin(error))
+
+
+def estimator_replaced(*, wanted: str, used: str, **ids: Unpack[Ids]) -> None:
+    """Tell that an estimator cannot be used and another one counts in its place."""
+    _emit("warning", "tokens.fallback", ids, wanted=wanted, used=used)
 
 
 def turn_failed(

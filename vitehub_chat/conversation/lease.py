@@ -13,6 +13,8 @@ from vitehub_chat.state.values import Grant
 
 LEASE = timedelta(seconds=30)
 RENEW_EVERY = timedelta(seconds=10)
+RETRY_EVERY = timedelta(seconds=2)
+"""How soon a renewal that was not answered is tried again."""
 ATTENDANCE = timedelta(seconds=10)
 """How long a waiting caller is waited for; a run is not handed to one that died before."""
 ATTEND_EVERY = timedelta(seconds=3)
@@ -22,7 +24,11 @@ class LeaseKeeper:
     """Renews the lease of one granted run while it is entered."""
 
     def __init__(
-        self, turns: TurnStore, grant: Grant, control: TurnControl, max_lifetime: timedelta
+        self,
+        turns: TurnStore,
+        grant: Grant,
+        control: TurnControl,
+        max_lifetime: timedelta | None,
     ) -> None:
         self._turns = turns
         self._grant = grant
@@ -37,9 +43,9 @@ class LeaseKeeper:
         return StateContext(fence=Fence(self._grant.lock_key, self._grant.token))
 
     def __enter__(self) -> Self:
-        loop = asyncio.get_running_loop()
-        lifetime_s = self._max_lifetime.total_seconds()
-        self._timer = loop.call_later(lifetime_s, self._control.stop, "lock_lifetime")
+        if self._max_lifetime is not None:
+            loop, lifetime_s = asyncio.get_running_loop(), self._max_lifetime.total_seconds()
+            self._timer = loop.call_later(lifetime_s, self._control.stop, "lock_lifetime")
         self._task = asyncio.create_task(self._keep())
         return self
 
@@ -52,18 +58,23 @@ class LeaseKeeper:
     async def _keep(self) -> None:
         loop = asyncio.get_running_loop()
         safe_until = loop.time() + LEASE.total_seconds()
+        pause = RENEW_EVERY.total_seconds()
         while True:
-            await asyncio.sleep(RENEW_EVERY.total_seconds())
+            await asyncio.sleep(pause)
             asked_at = loop.time()
-            try:
-                is_held = await self._turns.renew(
-                    self._grant.ticket_id, lease=LEASE, ctx=self.context
-                )
-            except StateError:
-                # The lease may still hold; only time decides.
-                is_held = asked_at + RENEW_EVERY.total_seconds() < safe_until
-            else:
+            is_held = await self._renew(min(asked_at + RENEW_EVERY.total_seconds(), safe_until))
+            if is_held:
                 safe_until = asked_at + LEASE.total_seconds()
-            if not is_held:
+            pause = (RENEW_EVERY if is_held else RETRY_EVERY).total_seconds()
+            # Without an answer the lease may still hold; only time decides.
+            if is_held is False or loop.time() + pause >= safe_until:
                 self._control.stop(LOCK_LOST)
                 return
+
+    async def _renew(self, give_up_at: float) -> bool | None:
+        """Ask for more time, and tell whether the lock is held; None without an answer."""
+        try:
+            async with asyncio.timeout_at(give_up_at):
+                return await self._turns.renew(self._grant.ticket_id, lease=LEASE, ctx=self.context)
+        except (StateError, TimeoutError):
+            return None

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import threading
+import os
 from collections import deque
 
 import attrs
+
+from vitehub_chat.model.forking import ForkSafeLock
 
 
 @attrs.define
@@ -24,7 +26,8 @@ class Limiter:
     """
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        self._lock = ForkSafeLock()
+        self._pid = os.getpid()
         self._lines: dict[str, _Line] = {}
 
     def __len__(self) -> int:
@@ -35,6 +38,10 @@ class Limiter:
         loop = asyncio.get_running_loop()
         turn: asyncio.Future[None] = loop.create_future()
         with self._lock:
+            if self._pid != os.getpid():
+                # What holds slots of a parent process runs there.
+                self._lines.clear()
+                self._pid = os.getpid()
             line = self._lines.setdefault(key, _Line())
             if line.active < limit:
                 line.active += 1

@@ -36,6 +36,7 @@ def encode_request(request: TurnRequest, messages: Sequence[Message]) -> str:
             "window": _window_to_json(request.window),
             "invoker": None if request.invoker is None else attrs.asdict(request.invoker),
             "timeout": None if request.timeout is None else in_us(request.timeout),
+            "reply_to": request.reply_to,
             "context": {k: v for k, v in request.context.items() if _is_json(v)},
         },
         "input",
@@ -58,6 +59,7 @@ def decode_request(text: str) -> TurnRequest:
         invoker=None if invoker is None else Invoker(**invoker),
         timeout=None if timeout is None else timedelta(microseconds=timeout),
         context=fields["context"],
+        reply_to=fields.get("reply_to"),
         **{name: fields[name] for name in _PLAIN},
     )
 

@@ -97,7 +97,7 @@ def claim_id(place: Place, request: TurnRequest) -> str | None:
 
 
 async def _scope(place: Place, request: TurnRequest, policy: ChatPolicy) -> LockScope:
-    scope = policy.lock_scope
+    scope = policy.lock_scope or request.lock_scope
     if scope is None:
         return "thread"
     if isinstance(scope, str):

@@ -9,6 +9,7 @@ from datetime import timedelta
 from typing import Any
 
 from vitehub_chat.conversation import events
+from vitehub_chat.conversation.asking import call_guarded
 from vitehub_chat.errors import ChatError
 from vitehub_chat.model.ids import pick
 from vitehub_chat.model.policies import UNSET, ReplyPolicy, Unset
@@ -28,7 +29,7 @@ async def find_placeholder(reply: ReplyPolicy, context: Mapping[str, Any]) -> st
     given = reply.placeholder
     if callable(given):
         try:
-            given = await _ask(given, context)
+            given = await call_guarded(_ask, given, context)
         except Exception as error:  # noqa: BLE001 - a decoration must not fail the turn
             events.fallback_failed(error)
             return UNSET
@@ -53,15 +54,22 @@ async def find_error_text(
         wait = MAX_WAIT if limit is None else min(limit, MAX_WAIT)
         try:
             async with asyncio.timeout(wait.total_seconds()):
-                text = await _ask(given, error)
+                text = await call_guarded(_ask, given, error)
+            return str(text) if text else None
         except Exception as failure:  # noqa: BLE001 - the first error is the one to report
             events.fallback_failed(failure)
             return APOLOGY
-        return str(text) if text else None
-    public = getattr(error, "public_message", None)
-    if isinstance(public, str) and public.strip():
-        return public
-    return given if isinstance(given, str) else APOLOGY
+    return _public_text(error) or (given if isinstance(given, str) else APOLOGY)
+
+
+def _public_text(error: BaseException) -> str | None:
+    """Return what an error says for everybody to read, if it does."""
+    try:
+        text = getattr(error, "public_message", None)
+    except Exception as failure:  # noqa: BLE001 - the first error is the one to report
+        events.fallback_failed(failure)
+        return None
+    return str(text) if isinstance(text, str) and text.strip() else None
 
 
 def error_code(error: BaseException) -> str:

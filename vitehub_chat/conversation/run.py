@@ -3,49 +3,56 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
 from datetime import datetime
-from typing import Literal, TypeVar
+from typing import TypeVar
 
 from vitehub_chat.conversation import events
 from vitehub_chat.conversation.answer import Answer
 from vitehub_chat.conversation.arrivals import coalesced_of, rows_of
-from vitehub_chat.conversation.control import LOCK_LOST, StoppedEarly, TurnControl, ask, settle
-from vitehub_chat.conversation.driving import Invocation, InvokeRequest, Sink, drive
+from vitehub_chat.conversation.control import (
+    LOCK_LOST,
+    StoppedEarly,
+    TurnControl,
+    ask,
+    settle,
+    was_cancelled,
+)
+from vitehub_chat.conversation.driving import Invocation, Sink, drive
 from vitehub_chat.conversation.lease import LEASE, LeaseKeeper
-from vitehub_chat.conversation.payloads import decode_request
+from vitehub_chat.conversation.outcomes import end_of, result_of, started_of
+from vitehub_chat.conversation.outlet import NO_REPLY, Reply
+from vitehub_chat.conversation.overflow import find_overflow
 from vitehub_chat.conversation.places import Place, find_place
+from vitehub_chat.conversation.planning import plan_of
+from vitehub_chat.conversation.preparing import Preparation
+from vitehub_chat.conversation.pruning import begin_pruning
+from vitehub_chat.conversation.releasing import Release
 from vitehub_chat.conversation.replies import error_code, find_error_text
 from vitehub_chat.conversation.selecting import (
     Draft,
     draft_turn,
-    prepare_turn,
     session_request,
     window_request,
 )
 from vitehub_chat.conversation.setting import RunSetting, write_surely
-from vitehub_chat.errors import StateConflictError, StateError
+from vitehub_chat.conversation.unreadable import read_entries
+from vitehub_chat.errors import StateConflictError, StateUnavailableError
 from vitehub_chat.model.events import (
+    BudgetChanged,
     DriverEvent,
     RunFailed,
     RunFinished,
     RunInterrupted,
-    RunStarted,
     ToolResult,
 )
-from vitehub_chat.model.json_text import Json
+from vitehub_chat.model.plans import TurnPlan
 from vitehub_chat.model.requests import TurnRequest
 from vitehub_chat.model.results import PreparedInvocation, RunResult
 from vitehub_chat.model.rows import RowStatus
-from vitehub_chat.state.codec import run_to_json
-from vitehub_chat.state.values import Finished, Grant, NewRow, Recorded, TurnEnd
+from vitehub_chat.state.row_requests import PruneRequest
+from vitehub_chat.state.values import Finished, Grant, NewRow, Recorded
 
 T = TypeVar("T")
-_ENDINGS: Mapping[RowStatus, Literal["complete", "interrupted", "error"]] = {
-    "complete": "complete",
-    "interrupted": "interrupted",
-    "error": "error",
-}
 FINISH_S = 30.0
 """How long the capabilities may take to see the end of a turn."""
 NAMED_REASONS = frozenset({"timeout", "lock_lifetime"})
@@ -69,6 +76,7 @@ class Run:
     ) -> None:
         self.next: Grant | None = None
         self.are_recorded = False
+        self.reply: Reply = NO_REPLY
         self._setting = setting
         self._grant = grant
         self._request = request
@@ -86,6 +94,7 @@ class Run:
         """Run to the end and return the result.
 
         Raises:
+            EntriesPutAside: Messages of it cannot be read; the others run without them.
             StateConflictError: The lock was lost; nothing more was written (`lock_lost`).
             StateError: The messages could not be recorded; they may be sent again.
             Exception: What the driver raised, after it was recorded.
@@ -96,21 +105,30 @@ class Run:
                 recorded = await self._record(draft, place, user_key)
                 self.are_recorded = True
             except BaseException as error:
-                # What nobody here waits for is no caller's to send again: it goes on waiting.
-                if self._has_caller or (isinstance(error, StateError) and error.code == "corrupt"):
-                    await self._give_back()
+                await self._let_go(error)
                 raise
             return await self._answer_it(request, draft, place, recorded)
 
+    async def _let_go(self, error: BaseException) -> None:
+        release = Release(
+            setting=self._setting,
+            grant=self._grant,
+            control=self._control,
+            context=self._lease.context,
+        )
+        try:
+            await release.after(error, has_caller=self._has_caller)
+        finally:
+            self.next = release.next
+
     async def _understand(self) -> tuple[TurnRequest, Draft, Place, str | None]:
         setting, entries = self._setting, self._grant.entries
-        request = self._request
-        try:
-            if request is None:
-                request = self._request = decode_request(entries[-1].payload)
-            others = [decode_request(entry.payload) for entry in entries[:-1]]
-        except (ValueError, KeyError, TypeError) as error:
-            raise StateError("a waiting message cannot be read", code="corrupt") from error
+        *others, request = read_entries(entries, self._request)
+        self._request = request
+        if request.reply_to is not None and setting.outlet is not None:
+            self.reply = setting.outlet.open(request)
+            self._sink = self.reply.take
+            request = await ask(setting.outlet.supply(request, group=others), self._control)
         coalesced = coalesced_of(others, entries)
         place = find_place(setting.agent, request, setting.policy, has_state=setting.has_state)
         draft = draft_turn(request, setting.policy, coalesced)
@@ -137,7 +155,7 @@ class Run:
                 ticket_id,
                 rows=rows,
                 session=session_request(draft, place.conversation, user_key),
-                window=window_request(draft),
+                window=window_request(draft, setting.clock.now()),
                 ctx=self._lease.context,
             ),
             self._control,
@@ -146,7 +164,7 @@ class Run:
     async def _answer_it(
         self, request: TurnRequest, draft: Draft, place: Place, recorded: Recorded
     ) -> RunResult:
-        started_at = self._setting.clock.now()
+        self._recorded, started_at = recorded, self._setting.clock.now()
         # Not before its question was recorded, or a client that sorts by time shows it first.
         self._answer = Answer(self._answer_id, started_at)
         session = recorded.session
@@ -158,67 +176,56 @@ class Run:
             context={},
         )
         ids: events.Ids = {"key": place.conversation, "turn_id": self._grant.ticket_id}
+        preparation = Preparation(
+            setting=self._setting,
+            draft=draft,
+            recorded=recorded,
+            conversation=place.conversation,
+            started_at=started_at,
+            context=self._lease.context,
+            ids=ids,
+            prepared=prepared,
+            sink=self._sink,
+        )
         invocation: Invocation | None = None
         error: BaseException | None = None
         try:
-            prepared = prepare_turn(draft, session, recorded.window, started_at)
-            ids["session_id"] = prepared.session_id
-            self._tell_selected(request, prepared, recorded, ids)
-            invoking = self._invoke(request, prepared, recorded, started_at)
-            invocation = await ask(invoking, self._control)
-            prepared = invocation.prepared
-            await self._drive(invocation, request, ids, started_at)
+            preparation.select()
+            invocation = await ask(preparation.invoke(), self._control)
+            await self._drive(invocation, preparation)
         except StoppedEarly:
             error = None
         except BaseException as raised:  # noqa: BLE001 - recorded first, raised to the caller below
             error = raised
         self._is_open = False
+        prepared = preparation.prepared
         return await self._end(request, prepared, invocation, error, ids, started_at)
 
-    async def _drive(
-        self, invocation: Invocation, request: TurnRequest, ids: events.Ids, now: datetime
-    ) -> None:
-        events.turn_started(messages=len(invocation.prepared.messages), **ids)
-        self._sink(self._started(invocation.prepared, now))
+    async def _drive(self, invocation: Invocation, preparation: Preparation) -> None:
+        request, now = preparation.request, preparation.started_at
+        events.turn_started(messages=len(invocation.prepared.messages), **preparation.ids)
+        self.reply.begin(invocation.prepared)
+        self._sink(started_of(self._answer.message_id, invocation.prepared, now))
         limit = request.timeout or self._setting.policy.timeout
-        await drive(invocation.events(), self._take, self._control, limit)
+        self._begin(preparation)
+        try:
+            await drive(invocation.events(), self._take, self._control, limit)
+        except Exception as error:
+            overflow = find_overflow(error) if self._answer.is_empty else None
+            if overflow is None:
+                raise
+            again = await ask(preparation.invoke_again(overflow), self._control)
+            if again is None:
+                raise
+            self._answer = Answer(self._answer_id, now)
+            self._begin(preparation)
+            await drive(again.events(), self._take, self._control, limit)
 
-    def _tell_selected(
-        self,
-        request: TurnRequest,
-        prepared: PreparedInvocation,
-        recorded: Recorded,
-        ids: events.Ids,
-    ) -> None:
-        events.history_selected(prepared.selection, **ids)
-        for seq in recorded.window.unreadable:
-            events.row_quarantined(store="transcripts", seq=seq, **ids)
-        if recorded.session is not None and recorded.session.is_new:
-            events.session_started(**ids)
-        elif request.session.action == "switch":
-            events.session_switched(from_session_id=None, **ids)
-
-    async def _invoke(
-        self,
-        request: TurnRequest,
-        prepared: PreparedInvocation,
-        recorded: Recorded,
-        now: datetime,
-    ) -> Invocation:
-        limit = request.timeout or self._setting.policy.timeout
-        native: Mapping[str, Json] = {
-            row.message.id or "": row.native
-            for row in recorded.window.shown
-            if row.native is not None
-        }
-        return await self._setting.invoke(
-            InvokeRequest(
-                request=request,
-                prepared=prepared,
-                native=native,
-                deadline=None if limit is None else now + limit,
-            )
-        )
+    def _begin(self, preparation: Preparation) -> None:
+        """Tell how much of the model's window a call uses that is about to be made."""
+        self._answer.basis = preparation.basis
+        if preparation.prepared.context_budget is not None:
+            self._sink(BudgetChanged(budget=preparation.prepared.context_budget))
 
     async def _take(self, event: DriverEvent) -> None:
         """Take one event of the driver; after a tool is done its result is durable."""
@@ -228,9 +235,23 @@ class Run:
         self._answer.add(event)
         self._sink(event)
         if isinstance(event, ToolResult) and self._setting.has_state:
-            await self._setting.turns.progress(
-                self._grant.ticket_id, answer=self._row("pending"), ctx=self._lease.context
+            await self._keep_progress()
+
+    async def _keep_progress(self) -> None:
+        """Make durable what was said so far; a store that is away gets it with the end."""
+        row = self._row("pending")
+        try:
+            await write_surely(
+                lambda: self._setting.turns.progress(
+                    self._grant.ticket_id, answer=row, ctx=self._lease.context
+                ),
+                self._control,
             )
+        except StateUnavailableError as error:
+            events.turn_failed(error, code=error.code, turn_id=self._grant.ticket_id)
+        if was_cancelled():
+            # The write was waited for; the driver has to stop all the same.
+            raise asyncio.CancelledError
 
     async def _end(
         self,
@@ -245,12 +266,15 @@ class Run:
         if status != "complete":
             self._answer.close_calls()
         try:
-            finished = await self._finish(prepared, status, finish_reason)
+            plan = plan_of(self._grant.ticket_id, prepared, invocation, status, started_at)
+            pruning = await begin_pruning(self._setting.pruning, request, self._control, ids)
+            finished = await self._finish(prepared, plan, finish_reason, pruning.request)
         except Exception as failure:
             await self._tell_unrecorded(failure, request, ids)
             raise failure from error
         self.next = finished.next
-        result = self._result(prepared, status, finish_reason)
+        pruning.tell(finished.pruned)
+        result = result_of(self._answer.message(), prepared, status, finish_reason)
         took = self._setting.clock.now() - started_at
         duration_ms = max(int(took.total_seconds() * 1000), 0)
         events.turn_finished(
@@ -264,10 +288,13 @@ class Run:
             events.turn_interrupted(reason=reason, duration_ms=duration_ms, **ids)
             self._sink(RunInterrupted(reason=reason))
         else:
-            usage = self._answer.usage
-            self._sink(RunFinished(finish_reason=finish_reason, usage=usage))
+            usage, budget = self._answer.usage, prepared.context_budget
+            self._sink(RunFinished(finish_reason=finish_reason, usage=usage, budget=budget))
         if invocation is not None:
             await self._tell_capabilities(invocation, result, ids)
+        if self._setting.memory is not None:
+            kept = self._setting.memory.keep_turn(self._recorded, finished.row, ids)
+            await settle(kept, self._control)
         if error is not None:
             raise error
         return result
@@ -281,47 +308,29 @@ class Run:
         return "complete", self._answer.finish_reason or "stop"
 
     async def _finish(
-        self, prepared: PreparedInvocation, status: RowStatus, finish_reason: str | None
+        self,
+        prepared: PreparedInvocation,
+        plan: TurnPlan,
+        finish_reason: str | None,
+        prune: PruneRequest | None,
     ) -> Finished:
         if self._control.reason == LOCK_LOST:
             raise StateConflictError("the lock of this turn was lost", code=LOCK_LOST)
         setting = self._setting
-        message = self._answer.message()
-        end = TurnEnd(
-            status=_ENDINGS[status],
-            finish_reason=finish_reason,
-            session_id=prepared.session_id,
-            run=None if prepared.run is None else run_to_json(prepared.run),
-            message=message if message.parts else None,
-        )
+        end = end_of(self._answer.message(), prepared, plan.status, finish_reason)
         return await write_surely(
             lambda: setting.turns.finish(
                 self._grant.ticket_id,
-                answer=self._row(status) if setting.has_state else None,
+                answer=self._row(plan.status) if setting.has_state else None,
                 end=end,
-                owner=setting.owner,
+                owner=setting.successor(),
                 lease=LEASE,
+                plan=plan,
+                prune=prune,
                 ctx=self._lease.context,
             ),
             self._control,
         )
-
-    async def _give_back(self) -> None:
-        """Let go of a run that could not be recorded, so that its messages may be sent again."""
-        try:
-            taken_back = await settle(
-                self._setting.turns.withdraw(
-                    self._grant.ticket_id,
-                    owner=self._setting.owner,
-                    lease=LEASE,
-                    ctx=self._lease.context,
-                ),
-                self._control,
-            )
-        except StateError as error:
-            events.turn_failed(error, code=error.code, turn_id=self._grant.ticket_id)
-            return
-        self.next = taken_back.next
 
     async def _tell_unrecorded(
         self, failure: Exception, request: TurnRequest, ids: events.Ids
@@ -341,8 +350,12 @@ class Run:
     async def _tell_capabilities(
         self, invocation: Invocation, result: RunResult, ids: events.Ids
     ) -> None:
+        async def tell() -> None:
+            async with asyncio.timeout(FINISH_S):
+                await invocation.finish(result)
+
         try:
-            await settle(asyncio.wait_for(invocation.finish(result), FINISH_S), self._control)
+            await settle(tell(), self._control)
         except Exception as error:  # noqa: BLE001 - the answer is recorded and belongs to the caller
             events.turn_failed(error, code=error_code(error), **ids)
 
@@ -350,29 +363,3 @@ class Run:
         request = self._request
         thread = None if request is None or request.run is None else request.run.thread_id
         return self._answer.row(status, author=None, thread_id=thread)
-
-    def _started(self, prepared: PreparedInvocation, now: datetime) -> RunStarted:
-        run = prepared.run
-        return RunStarted(
-            message_id=self._answer.message_id,
-            session_id=prepared.session_id,
-            run_id=None if run is None else run.run_id,
-            thread_id=None if run is None else run.thread_id,
-            created_at=now,
-        )
-
-    def _result(
-        self, prepared: PreparedInvocation, status: RowStatus, finish_reason: str | None
-    ) -> RunResult:
-        message = self._answer.message()
-        return RunResult(
-            text=message.text,
-            message=message if message.parts else None,
-            new_messages=(message,) if message.parts else (),
-            status=_ENDINGS[status],
-            finish_reason=finish_reason,
-            run=prepared.run,
-            session_id=prepared.session_id,
-            context_budget=prepared.context_budget,
-            prepared=prepared,
-        )

@@ -9,6 +9,7 @@ from datetime import datetime
 import attrs
 
 from vitehub_chat.conversation import invocation
+from vitehub_chat.conversation.retention import age_limit
 from vitehub_chat.model.keys import ConversationKey
 from vitehub_chat.model.messages import Message
 from vitehub_chat.model.model_messages import to_model_messages
@@ -117,7 +118,7 @@ def session_request(
     )
 
 
-def window_request(draft: Draft) -> WindowRequest | None:
+def window_request(draft: Draft, now: datetime) -> WindowRequest | None:
     """Return which stored rows the turn needs, or None if it reads none."""
     if draft.window is None or not draft.reads_transcript:
         return None
@@ -125,6 +126,8 @@ def window_request(draft: Draft) -> WindowRequest | None:
         limit=draft.window.max_messages - 1,
         besides=frozenset(message.id for message in draft.to_record if message.id is not None),
         whole_conversation=draft.policy.sessions is None,
+        not_older_than=age_limit(draft.policy.prune, now),
+        from_anchor=draft.policy.context is not None,
     )
 
 

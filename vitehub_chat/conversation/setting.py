@@ -10,6 +10,10 @@ import attrs
 
 from vitehub_chat.conversation.control import TurnControl, settle
 from vitehub_chat.conversation.driving import Invoke
+from vitehub_chat.conversation.fit_kit import FitKit
+from vitehub_chat.conversation.memory.kit import MemoryKit
+from vitehub_chat.conversation.outlet import Outlet
+from vitehub_chat.conversation.pruning import PruneKit
 from vitehub_chat.errors import StateUnavailableError
 from vitehub_chat.model.clock import Clock
 from vitehub_chat.model.ids import NewId
@@ -29,19 +33,28 @@ class RunSetting:
         agent: The agent's name.
         turns: Where turns are kept.
         has_state: Whether messages are stored.
-        owner: The process that runs.
+        successor: Names the process that runs what comes next under a lock if nobody waits for it;
+            empty while this one closes.
         user_key_of: Gives the user key of a request.
+        outlet: Where the messages of channels come from and go, or None.
+        fitting: Makes calls fit into the model's window, or None.
+        memory: Archives messages, or None.
+        pruning: Removes rows with the ends of turns, or None.
     """
 
     agent: str
     policy: ChatPolicy
     turns: TurnStore
     has_state: bool
-    owner: str
+    successor: Callable[[], str]
     invoke: Invoke
     clock: Clock
     new_id: NewId
     user_key_of: Callable[[TurnRequest], Awaitable[str | None]]
+    outlet: Outlet | None = None
+    fitting: FitKit | None = None
+    memory: MemoryKit | None = None
+    pruning: PruneKit | None = None
 
 
 async def write_surely(call: Callable[[], Awaitable[T]], control: TurnControl) -> T:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import threading
+import os
 
 import attrs
 
+from vitehub_chat.model.forking import ForkSafeLock
 from vitehub_chat.model.results import RunResult
 from vitehub_chat.state.values import Grant
 
@@ -27,10 +28,12 @@ class Seat:
 
     Attributes:
         may_run: Whether it waits to run the entry; else it only follows it.
+        is_withdrawn: Whether the entry was taken back, so that no run of it goes on.
     """
 
     def __init__(self, room: WaitingRoom, ticket_id: str, *, may_run: bool) -> None:
         self.may_run = may_run
+        self.is_withdrawn = False
         self._room = room
         self._ticket_id = ticket_id
         self._loop = asyncio.get_running_loop()
@@ -86,13 +89,18 @@ class WaitingRoom:
     """The waiting callers of one agent, by ticket; usable from several event loops."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        self._lock = ForkSafeLock()
+        self._pid = os.getpid()
         self._seats: dict[str, list[Seat]] = {}
 
     def enter(self, ticket_id: str, *, may_run: bool) -> Seat:
         """Take a seat to wait for a ticket."""
         seat = Seat(self, ticket_id, may_run=may_run)
         with self._lock:
+            if self._pid != os.getpid():
+                # Those of a parent process wait there.
+                self._seats.clear()
+                self._pid = os.getpid()
             self._seats.setdefault(ticket_id, []).append(seat)
         return seat
 

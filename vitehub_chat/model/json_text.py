@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import math
 import re
 from collections.abc import Iterator, Mapping
+from datetime import date, time
 from typing import Any
+
+import attrs
 
 from vitehub_chat.errors import InputError
 
@@ -16,11 +20,17 @@ Json = Any
 JsonObject = Mapping[str, Any]
 """A JSON object."""
 
+MAX_NESTING = 200
+"""How many levels deep JSON may be; deeper text cannot be read by every reader."""
+
 _ESCAPED_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 _MAX_DEPTH = 20
-_MAX_REPR = 2000
+_MAX_TEXT = 2000
 _MAX_BITS = 10_000
 _MAX_VALUES = 10_000
+_ROOM_IN_NESTING = 150
+_BRACKETS = re.compile(r'"(?:[^"\\]|\\.)*"|[\[\]{}]')
+_decode_first = json.JSONDecoder().raw_decode
 _encoder = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 
 
@@ -28,7 +38,8 @@ def encode_json(value: object, path: str) -> str:
     """Return compact JSON text, without ASCII escapes and with lone surrogates replaced.
 
     Raises:
-        InputError: A value below `path` is not JSON; the error names where, not what.
+        InputError: A value below `path` is not JSON, or it is nested too deep to be read again
+            everywhere; the error names where, not what.
     """
     try:
         text = _encoder.encode(value)
@@ -36,18 +47,23 @@ def encode_json(value: object, path: str) -> str:
         raise InputError(
             "is not a JSON value", path=_blame(value, path), hint="use JSON types only"
         ) from None
+    if _is_deeper(text, MAX_NESTING):
+        raise InputError(f"is nested deeper than {MAX_NESTING} levels", path=path)
     return replace_surrogates(text)
 
 
 def jsonable(value: object) -> Json:
     """Return a value of somebody else's code as JSON: itself if it is, else as close as can be.
 
-    Objects become their text, non-finite and very large numbers too, and so does what is nested
-    deeper than 20 levels or behind the first 10,000 values, as circular values are.
+    Values that have named fields become objects of these, other ones their text, or where that is
+    long the name of their type; very large numbers and what is nested deeper than 20 levels, as
+    circular values are, too. Values behind the first 10,000 are left out.
     """
     try:
-        _encoder.encode(value)
+        text = _encoder.encode(value)
     except (TypeError, ValueError, RecursionError):
+        return _closest_json(value, 0, iter(range(_MAX_VALUES)))
+    if _is_deeper(text, _ROOM_IN_NESTING):
         return _closest_json(value, 0, iter(range(_MAX_VALUES)))
     return value
 
@@ -58,10 +74,35 @@ def decode_json(text: str) -> Json:
     Raises:
         ValueError: It is none.
     """
-    value = json.loads(text)
+    value = _read(text)
     if "\\u" in text and _ESCAPED_SURROGATE.search(text) is not None:
         return json.loads(replace_surrogates(json.dumps(value, ensure_ascii=False)))
     return value
+
+
+def _read(text: str) -> Json:
+    try:
+        value, end = _decode_first(text)
+    except ValueError:
+        end = -1
+    except RecursionError:
+        raise ValueError("nested too deep") from None
+    # What was written here has nothing around it; `loads` looks for that, and takes twice as long.
+    return value if end == len(text) else json.loads(text)
+
+
+def _is_deeper(text: str, most: int) -> bool:
+    """Tell whether JSON text is nested deeper than so many levels."""
+    if text.count("[") + text.count("{") <= most:
+        return False
+    depth = deepest = 0
+    for mark in _BRACKETS.findall(text):
+        if mark in "[{":
+            depth += 1
+            deepest = max(deepest, depth)
+        elif mark in "]}":
+            depth -= 1
+    return deepest > most
 
 
 def replace_surrogates(text: str) -> str:
@@ -83,9 +124,11 @@ def _closest_json(value: object, depth: int, budget: Iterator[int]) -> Json:
     if value is None or isinstance(value, bool | str):
         return value
     if isinstance(value, int):
-        return value if value.bit_length() < _MAX_BITS else hex(value)[:_MAX_REPR]
+        is_small = value.bit_length() < _MAX_BITS
+        return int(value) if is_small else f"<int of {value.bit_length()} bits>"
     if isinstance(value, float):
-        return value if math.isfinite(value) else str(value)
+        return float(value) if math.isfinite(value) else str(value)
+    value = _fields_of(value)
     # Without a bound a value that holds itself twice would double with every level.
     if depth < _MAX_DEPTH and isinstance(value, Mapping | list | tuple | set | frozenset):
         items = value.items() if isinstance(value, Mapping) else enumerate(value)
@@ -94,14 +137,35 @@ def _closest_json(value: object, depth: int, budget: Iterator[int]) -> Json:
         if isinstance(value, Mapping):
             return {str(key): item for key, item in found}
         return [item for _, item in found]
-    return _safe_repr(value)
+    return _safe_text(value)
 
 
-def _safe_repr(value: object) -> str:
+def _fields_of(value: object) -> object:
+    """Return a value that has named fields as a mapping of them, any other as it is."""
+    if isinstance(value, type):
+        return value
+    if dataclasses.is_dataclass(value):
+        return {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
+    kind: Any = type(value)
+    if attrs.has(kind):
+        return {field.name: getattr(value, field.name) for field in attrs.fields(kind)}
+    dump = getattr(value, "model_dump", None)
+    if callable(dump):
+        try:
+            return dump(mode="json")
+        except Exception:  # noqa: BLE001 - somebody else's code; its text is better than nothing
+            return value
+    return value
+
+
+def _safe_text(value: object) -> str:
+    """Return the text of a value, or the name of its type if that is no better."""
     try:
-        return repr(value)[:_MAX_REPR]
+        text = value.isoformat() if isinstance(value, date | time) else repr(value)
     except Exception:  # noqa: BLE001 - somebody else's code; its type is better than nothing
-        return f"<{type(value).__name__}>"
+        text = ""
+    is_good = text and len(text) <= _MAX_TEXT and not isinstance(value, Mapping | list | tuple)
+    return text if is_good else f"<{type(value).__name__}>"
 
 
 def _blame(value: object, path: str, depth: int = 0) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import unicodedata
 
 import attrs
@@ -10,6 +11,8 @@ from vitehub_chat.errors import InputError
 
 MAX_ID_LENGTH = 512
 """Longest id in characters, of messages, sessions, threads, channels and tenants alike."""
+
+_DIGEST_LENGTH = 16
 
 
 @attrs.frozen
@@ -58,6 +61,14 @@ def decode_key(encoded: str) -> list[str | None]:
             parts.append(encoded[colon + 1 : end])
             at = end
     return parts
+
+
+def fit_id(name: str) -> str:
+    """Return a name that was made of ids as an id: one that is too long ends in a digest of it."""
+    if len(name) <= MAX_ID_LENGTH:
+        return name
+    digest = hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:_DIGEST_LENGTH]
+    return f"{name[: MAX_ID_LENGTH - _DIGEST_LENGTH - 1]}~{digest}"
 
 
 def check_id(value: str, path: str) -> str:

@@ -9,6 +9,10 @@ from typing import Any, Final, Literal
 
 import attrs
 
+from vitehub_chat.model.context_policy import ContextPolicy
+from vitehub_chat.model.estimates import EstimatorChoice
+from vitehub_chat.model.memory_policy import MemoryPolicy
+
 WindowSource = Literal["thread", "transcript"]
 SessionStrategy = Literal["manual", "idle-timeout", "hybrid"]
 ConcurrencyStrategy = Literal["serial", "queue", "parallel", "drop", "reject", "debounce"]
@@ -98,6 +102,39 @@ class ConcurrencyPolicy:
         return self.strategy in {"serial", "queue", "debounce"}
 
 
+def _count_or_off(value: int | None) -> int | None:
+    return value or None
+
+
+def _age_or_off(value: timedelta | None) -> timedelta | None:
+    return value or None
+
+
+@attrs.frozen(kw_only=True)
+class PrunePolicy:
+    """Which stored rows are removed (`transcripts.prune`); None and 0 switch a rule off.
+
+    Attributes:
+        enabled: Whether anything is removed.
+        mode: `delete` removes rows for good, `hide` makes them invisible.
+        max_age: How old a row may be.
+        max_messages: How many rows are kept, system messages aside.
+        max_tokens: How much is kept, in the unit of the estimator.
+        preserve_system: Whether system messages always stay.
+        estimator: What counts, as chosen.
+        message_overhead: What each message costs on top of its content.
+    """
+
+    enabled: bool = True
+    mode: Literal["delete", "hide"] = "delete"
+    max_age: timedelta | None = attrs.field(default=timedelta(hours=720), converter=_age_or_off)
+    max_messages: int | None = attrs.field(default=50, converter=_count_or_off)
+    max_tokens: int | None = attrs.field(default=32_000, converter=_count_or_off)
+    preserve_system: bool = True
+    estimator: EstimatorChoice = "chars4"
+    message_overhead: int = 0
+
+
 @attrs.frozen(kw_only=True)
 class ThreadHistory:
     """Bounds of the cache and the backfill of a channel (`thread_history`)."""
@@ -161,6 +198,9 @@ class ChatPolicy:
         search_tools: Whether the agent gets tools that search past conversations.
         reply: How a channel shows the answer.
         retention: How long stored rows live; UNSET leaves it to the state.
+        context: How history that does not fit the model is condensed; None is off.
+        prune: Which stored rows are removed, or None.
+        memory: Where messages are archived before they are condensed; None is off.
     """
 
     window: HistoryWindow | None = None
@@ -175,3 +215,6 @@ class ChatPolicy:
     search_tools: bool = False
     reply: ReplyPolicy = ReplyPolicy()
     retention: Retention | Unset = UNSET
+    context: ContextPolicy | None = None
+    prune: PrunePolicy | None = None
+    memory: MemoryPolicy | None = None

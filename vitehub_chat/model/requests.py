@@ -10,7 +10,7 @@ import attrs
 
 from vitehub_chat.model.json_text import JsonObject
 from vitehub_chat.model.messages import Message
-from vitehub_chat.model.policies import HistoryWindow
+from vitehub_chat.model.policies import HistoryWindow, LockScope
 
 
 @attrs.frozen(kw_only=True)
@@ -84,6 +84,8 @@ class TurnRequest:
         user_key: The owner of the session.
         is_dm: Whether the thread is a direct message.
         trigger: The id of the trigger that was called, or None.
+        lock_scope: The scope of a channel, where the agent leaves it open; None is `thread`.
+        reply_to: Where the answer of a message goes that nobody waits for, as JSON, or None.
     """
 
     messages: tuple[Message, ...]
@@ -101,6 +103,8 @@ class TurnRequest:
     user_key: str | None = None
     is_dm: bool = False
     trigger: str | None = None
+    lock_scope: LockScope | None = None
+    reply_to: JsonObject | None = None
 
     @property
     def current(self) -> Message:

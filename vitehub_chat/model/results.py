@@ -52,19 +52,48 @@ class SelectionEntry:
 
 @attrs.frozen(kw_only=True)
 class ContextBudget:
-    """How much of the model's window a call used.
+    """How much of the model's window a call used, after condensing and trimming.
 
     Attributes:
         limit: The whole budget.
-        used: What the call used of it.
-        used_pct: 100 times used by limit, one decimal; may exceed 100.
+        used: What the call used of it, as estimated.
+        used_pct: 100 times used by limit, one decimal, half up; may exceed 100.
         unit: `tokens` or `runes`.
+        estimator: The name of what counted.
+        loops: How many attempts at condensing were made.
+        rolled: How many messages were put into the summary.
+        trimmed: How many messages were left out of this one call, because they did not fit.
+        over: It does not fit although everything that may be left out was.
+        reason: Why condensing stopped short of its target, or None.
+        summary_through_seq: The last row that the summary covers, or None without a summary.
+        flush_status: What became of the memory of what was condensed; `off` without one.
+        resolved_window: Whether somebody said how large the model's window is.
+        used_runes: The same as `used` where runes are counted, else None.
+        limit_runes: The same as `limit` where runes are counted, else None.
     """
 
     limit: int
     used: int
     used_pct: float
     unit: Literal["tokens", "runes"] = "tokens"
+    estimator: str = ""
+    loops: int = 0
+    rolled: int = 0
+    trimmed: int = 0
+    over: bool = False
+    reason: str | None = None
+    summary_through_seq: int | None = None
+    flush_status: str = "off"
+    resolved_window: bool = True
+    used_runes: int | None = None
+    limit_runes: int | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as JSON; sizes in runes only where they are counted."""
+        fields = attrs.asdict(self)
+        if self.unit != "runes":
+            del fields["used_runes"], fields["limit_runes"]
+        return fields
 
 
 @attrs.frozen(kw_only=True)
@@ -78,6 +107,8 @@ class PreparedInvocation:
         run: Where the message came from, or None.
         context: Values for the driver.
         context_budget: How much of the window is used, or None where nothing is estimated.
+        system: The text of the system slot without what the driver adds itself, or None.
+        summary_version: The version of the rolling summary that is among it, or None.
     """
 
     messages: tuple[Message, ...]
@@ -86,6 +117,8 @@ class PreparedInvocation:
     run: RunInfo | None
     context: Mapping[str, Any]
     context_budget: ContextBudget | None = None
+    system: str | None = None
+    summary_version: int | None = None
 
 
 @attrs.frozen(kw_only=True)

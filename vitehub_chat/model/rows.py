@@ -34,6 +34,7 @@ class Row:
         usage: What the model reported for it, or None.
         native: The payload of the driver that made it, `{"format", "payload"}`, or None.
         is_shown: Whether a model may see it: not empty, not failed, not hidden.
+        is_superseded: It was cut off, and is kept only by the retention `forever`.
     """
 
     message: Message
@@ -49,6 +50,73 @@ class Row:
     usage: JsonObject | None = None
     native: Mapping[str, Json] | None = None
     is_shown: bool = True
+    is_superseded: bool = False
+
+
+@attrs.frozen(kw_only=True)
+class TurnItem:
+    """One user message as an index of a conversation shows it.
+
+    Attributes:
+        turn_no: Which user message of its session it was, from 1.
+        message_id: Its id.
+        seq: Its number in the conversation.
+        preview: Its first 80 characters on one line.
+        created_at: When it was said, or stored if that is not known.
+        has_reply: Whether an answer to it is stored.
+    """
+
+    turn_no: int
+    message_id: str
+    seq: int
+    preview: str
+    created_at: datetime
+    has_reply: bool
+
+
+@attrs.frozen(kw_only=True)
+class TurnPage:
+    """Some user messages, ascending; `next_cursor` is None at the end.
+
+    Attributes:
+        unreadable: The numbers of rows between them that cannot be read; they stay stored.
+    """
+
+    items: tuple[TurnItem, ...]
+    next_cursor: str | None = None
+    unreadable: tuple[int, ...] = ()
+
+
+@attrs.frozen(kw_only=True)
+class MessageRange:
+    """Whole messages of a session, ascending.
+
+    Attributes:
+        items: The rows.
+        truncated: There are more of those that were asked for.
+        unreadable: The numbers of rows among them that cannot be read; they stay stored.
+    """
+
+    items: tuple[Row, ...]
+    truncated: bool = False
+    unreadable: tuple[int, ...] = ()
+
+
+@attrs.frozen(kw_only=True)
+class Truncated:
+    """What was cut off.
+
+    Attributes:
+        deleted: How many messages.
+        live_edge_seq: The newest number that is left, or 0.
+        generation: The generation now; it rises unless nothing was cut.
+        summary: Whether the rolled summary was kept, an earlier one restored, or it is empty now.
+    """
+
+    deleted: int
+    live_edge_seq: int
+    generation: int
+    summary: Literal["kept", "restored", "reset"] = "kept"
 
 
 @attrs.frozen(kw_only=True)
@@ -112,10 +180,15 @@ class SessionInfo:
 
 @attrs.frozen(kw_only=True)
 class SessionPage:
-    """Some sessions, newest activity first; `next_cursor` is None at the end."""
+    """Some sessions, newest activity first; `next_cursor` is None at the end.
+
+    Attributes:
+        unreadable: How many others there are in their place that cannot be read; they stay stored.
+    """
 
     items: tuple[SessionInfo, ...]
     next_cursor: str | None = None
+    unreadable: int = 0
 
 
 @attrs.frozen(kw_only=True)

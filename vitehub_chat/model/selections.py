@@ -19,17 +19,19 @@ class Selection(Sequence[SelectionEntry]):
     A selection over a long thread is mostly cut messages that nobody asks about.
     """
 
-    __slots__ = ("_messages", "_reasons", "_seqs")
+    __slots__ = ("_messages", "_reasons", "_seqs", "_tokens")
 
     def __init__(
         self,
         messages: Sequence[Message],
         reasons: Sequence[SelectionReason],
         seqs: Mapping[int, int] | None = None,
+        tokens: Mapping[int, int] | None = None,
     ) -> None:
         self._messages = messages
         self._reasons = reasons
         self._seqs = seqs or {}
+        self._tokens = tokens or {}
 
     def __len__(self) -> int:
         return len(self._messages)
@@ -45,7 +47,9 @@ class Selection(Sequence[SelectionEntry]):
             return tuple(self[each] for each in range(*index.indices(len(self))))
         at = range(len(self))[index]
         message, reason = self._messages[at], self._reasons[at]
-        return SelectionEntry(message.id, self._seqs.get(at), message.role, reason in KEPT, reason)
+        is_kept = reason in KEPT
+        tokens = self._tokens.get(at)
+        return SelectionEntry(message.id, self._seqs.get(at), message.role, is_kept, reason, tokens)
 
     def __iter__(self) -> Iterator[SelectionEntry]:
         return (self[index] for index in range(len(self)))
@@ -57,6 +61,28 @@ class Selection(Sequence[SelectionEntry]):
 
     def __repr__(self) -> str:
         return f"Selection({dict(self.counts())})"
+
+    @property
+    def reasons(self) -> Sequence[SelectionReason]:
+        """The reason of each message, in order."""
+        return self._reasons
+
+    def kept(self) -> list[int]:
+        """Return the indices of the kept messages, ascending."""
+        return [index for index, reason in enumerate(self._reasons) if reason in KEPT]
+
+    def seq_of(self, index: int) -> int | None:
+        """Return the number of a message that is a stored row, or None."""
+        return self._seqs.get(index)
+
+    def fitted(
+        self, reasons: Mapping[int, SelectionReason], tokens: Mapping[int, int]
+    ) -> Selection:
+        """Return the same with other reasons for some messages, and with sizes, by index."""
+        changed = list(self._reasons)
+        for index, reason in reasons.items():
+            changed[index] = reason
+        return Selection(self._messages, changed, self._seqs, tokens)
 
     def counts(self) -> Mapping[SelectionReason, int]:
         """Return how many messages each reason has."""

@@ -4,49 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
 from datetime import datetime, timedelta
-from typing import Literal
 
 import attrs
 
-from vitehub_chat.model.estimates import EstimatorChoice
 from vitehub_chat.model.messages import Message
 from vitehub_chat.model.model_messages import to_model_messages
+from vitehub_chat.model.policies import PrunePolicy
 from vitehub_chat.model.rows import Row
 from vitehub_chat.selection.tokens_counter import TokenCounter
 from vitehub_chat.selection.units import find_waiting, split_units
 
-
-def _count_or_off(value: int | None) -> int | None:
-    return value or None
-
-
-def _age_or_off(value: timedelta | None) -> timedelta | None:
-    return value or None
-
-
-@attrs.frozen(kw_only=True)
-class PrunePolicy:
-    """Which stored rows are removed (`transcripts.prune`); None and 0 switch a rule off.
-
-    Attributes:
-        enabled: Whether anything is removed.
-        mode: `delete` removes rows for good, `hide` makes them invisible.
-        max_age: How old a row may be.
-        max_messages: How many rows are kept, system messages aside.
-        max_tokens: How much is kept, in the unit of the estimator.
-        preserve_system: Whether system messages always stay.
-        estimator: What counts, as chosen.
-        message_overhead: What each message costs on top of its content.
-    """
-
-    enabled: bool = True
-    mode: Literal["delete", "hide"] = "delete"
-    max_age: timedelta | None = attrs.field(default=timedelta(hours=720), converter=_age_or_off)
-    max_messages: int | None = attrs.field(default=50, converter=_count_or_off)
-    max_tokens: int | None = attrs.field(default=32_000, converter=_count_or_off)
-    preserve_system: bool = True
-    estimator: EstimatorChoice = "chars4"
-    message_overhead: int = 0
+__all__ = ["PrunePlan", "PrunePolicy", "RemovedSeqs", "find_expired", "plan_prune"]
 
 
 @attrs.frozen(kw_only=True)
@@ -79,6 +47,11 @@ class PrunePlan:
     tokens: int
     over_budget: bool
 
+    @classmethod
+    def empty(cls) -> PrunePlan:
+        """Return the plan for a conversation without rows."""
+        return cls(kept=(), removed=RemovedSeqs(), tokens=0, over_budget=False)
+
 
 def plan_prune(
     rows: Sequence[Row],
@@ -86,7 +59,7 @@ def plan_prune(
     now: datetime,
     counter: TokenCounter,
     *,
-    before_seq: int | None = None,
+    spared: Collection[int] = (),
 ) -> PrunePlan:
     """Decide which rows go: by age, then by count, then by tokens, each on what is left.
 
@@ -99,13 +72,13 @@ def plan_prune(
         policy: The rules.
         now: The time of the pruning.
         counter: What counts tokens.
-        before_seq: Count and tokens take only rows below this number; None is no bound.
+        spared: The numbers of rows that count and tokens do not take.
     """
     if not policy.enabled:
         policy = attrs.evolve(policy, max_age=None, max_messages=None, max_tokens=None)
     pinned, units = _divide(rows, policy)
     by_age, units = _take_old(units, policy.max_age, now)
-    removable = _removable(units, before_seq)
+    removable = _removable(units, frozenset(spared))
     by_count, units = _take_first(
         units, removable, policy.max_messages, lambda unit: len(unit.seqs)
     )
@@ -182,15 +155,13 @@ def _take_old(
     return old, left
 
 
-def _removable(units: Sequence[_Unit], before_seq: int | None) -> frozenset[int]:
+def _removable(units: Sequence[_Unit], spared: frozenset[int]) -> frozenset[int]:
     """Return the keys of the units that count and tokens may take."""
     owners = [unit.key for unit in units for _ in unit.seqs]
     waiting = find_waiting([message for unit in units for message in unit.messages])
     awaiting = {owners[index] for index in waiting.undecided}
     return frozenset(
-        unit.key
-        for unit in units[:-1]
-        if unit.key not in awaiting and (before_seq is None or unit.seqs[-1] < before_seq)
+        unit.key for unit in units[:-1] if unit.key not in awaiting and spared.isdisjoint(unit.seqs)
     )
 
 

@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 import attrs
 
 from vitehub_chat.model.clock import to_epoch_ms
+from vitehub_chat.model.keys import fit_id
 from vitehub_chat.model.messages import Message
 from vitehub_chat.model.policies import SessionPolicy
 from vitehub_chat.model.requests import SessionChoice
@@ -141,12 +142,12 @@ def name_session(
             for index in array.places[:-1]
         )
         if choice.id is None:
-            return f"new{suffix}"
-        return f"{choice.id}:new{suffix}" if is_known else choice.id
+            return fit_id(f"new{suffix}")
+        return fit_id(f"{choice.id}:new{suffix}") if is_known else choice.id
     wanted = wanted_id(choice, array.messages[-1], policy)
     if policy.strategy == "manual" or (wanted is not None and not cut.has_gap):
         return wanted
-    return f"idle{suffix}" if wanted is None else f"{wanted}:idle{suffix}"
+    return fit_id(f"idle{suffix}" if wanted is None else f"{wanted}:idle{suffix}")
 
 
 def _from_place(array: Array, begins: int) -> SessionCut:

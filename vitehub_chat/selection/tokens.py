@@ -39,6 +39,21 @@ BUILT_IN: Final[Mapping[str, TokenCounter]] = {
 }
 
 
+def create_chars4() -> TokenCounter:
+    """Return `CHARS4`, for the registry."""
+    return CHARS4
+
+
+def create_runes() -> TokenCounter:
+    """Return `RUNES`, for the registry."""
+    return RUNES
+
+
+def create_segments() -> TokenCounter:
+    """Return `SEGMENTS`, for the registry."""
+    return SEGMENTS
+
+
 def estimator_for(choice: EstimatorChoice, /, *, path: str = "estimator") -> TokenCounter:
     """Return the counter that a choice means.
 

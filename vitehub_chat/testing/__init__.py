@@ -1,7 +1,7 @@
 """Fakes for tests of agents, and the checks that every Agent State provider has to pass.
 
-`FakeClock` and `CountingIds` are fakes; `run_checks` runs the checks of a provider, `all_checks`
-names them.
+`FakeClock`, `CountingIds` and `ScriptedChannel` are fakes; `run_checks` runs the checks of a
+provider, `all_checks` names them.
 """
 
 from __future__ import annotations
@@ -13,8 +13,17 @@ if TYPE_CHECKING:
     from vitehub_chat.testing.clock import FakeClock
     from vitehub_chat.testing.conformance import CheckResult, run_checks
     from vitehub_chat.testing.ids import CountingIds
+    from vitehub_chat.testing.scripted_channel import ScriptedChannel, ScriptedPlatform
 
-__all__ = ["CheckResult", "CountingIds", "FakeClock", "all_checks", "run_checks"]
+__all__ = [
+    "CheckResult",
+    "CountingIds",
+    "FakeClock",
+    "ScriptedChannel",
+    "ScriptedPlatform",
+    "all_checks",
+    "run_checks",
+]
 
 
 def __getattr__(name: str) -> object:
@@ -35,4 +44,8 @@ def __getattr__(name: str) -> object:
         from vitehub_chat.testing.ids import CountingIds  # noqa: PLC0415
 
         return CountingIds
+    if name in {"ScriptedChannel", "ScriptedPlatform"}:
+        from vitehub_chat.testing import scripted_channel  # noqa: PLC0415
+
+        return getattr(scripted_channel, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

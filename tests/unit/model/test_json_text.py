@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
+from datetime import UTC, datetime
 from typing import Any
 
+import attrs
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -104,3 +107,81 @@ def test_values_of_others_become_as_close_to_json_as_can_be(value: Any, expected
 
 def test_a_circle_ends_somewhere() -> None:
     encode_json(jsonable(circle()), "x")
+
+
+def nest(levels: int) -> Any:
+    value: Any = 1
+    for _ in range(levels):
+        value = [value]
+    return value
+
+
+def test_200_levels_are_written_and_one_more_is_refused() -> None:
+    assert decode_json(encode_json(nest(200), "x")) == nest(200)
+    with pytest.raises(InputError, match="x: is nested deeper than 200 levels"):
+        encode_json(nest(201), "x")
+
+
+def test_brackets_in_text_are_no_levels() -> None:
+    text = '[{"' * 300 + '\\"' * 300
+    assert decode_json(encode_json([text], "x")) == [text]
+    assert encode_json([[], {}] * 300, "x").count("[") == 301
+
+
+def test_text_that_is_too_deep_to_be_read_is_none() -> None:
+    with pytest.raises(ValueError, match="nested too deep"):
+        decode_json("[" * 100_000 + "]" * 100_000)
+
+
+@dataclasses.dataclass
+class Point:
+    x: int
+    y: object
+
+
+@attrs.frozen
+class Place:
+    at: Point
+
+
+class Model:
+    def __init__(self, dumped: object) -> None:
+        self.dumped = dumped
+
+    def __repr__(self) -> str:
+        return "model"
+
+    def model_dump(self, *, mode: str) -> object:
+        assert mode == "json"
+        if isinstance(self.dumped, Exception):
+            raise self.dumped
+        return self.dumped
+
+
+class Long:
+    def __repr__(self) -> str:
+        return "long " * 1000
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        (Point(1, Point(2, Odd())), {"x": 1, "y": {"x": 2, "y": "odd"}}),
+        (Place(Point(1, None)), {"at": {"x": 1, "y": None}}),
+        (Model({"a": Odd()}), {"a": "odd"}),
+        (Model(ValueError()), "model"),
+        (Point, repr(Point)),
+        (datetime(2026, 1, 2, tzinfo=UTC), "2026-01-02T00:00:00+00:00"),
+        (Long(), "<Long>"),
+        (pytest.param(-(10**5000), "<int of 16610 bits>", id="huge")),
+    ],
+)
+def test_what_has_fields_becomes_an_object_and_no_text_is_cut(value: Any, expected: Any) -> None:
+    assert jsonable(value) == expected
+
+
+def test_what_is_too_deep_ends_in_the_name_of_a_type() -> None:
+    value = jsonable(nest(400))
+    for _ in range(20):
+        (value,) = value
+    assert value == "<list>"

@@ -35,7 +35,8 @@ ASKED = message("assistant", asked("c1"))
 
 def _plan(rows: list[Row], before_seq: int | None = None, **options: Any) -> PrunePlan:
     policy = PrunePolicy(**{"max_age": None, "max_messages": None, "max_tokens": None, **options})
-    return plan_prune(rows, policy, NOW, CHARS4, before_seq=before_seq)
+    spared = [row.seq for row in rows if before_seq is not None and row.seq >= before_seq]
+    return plan_prune(rows, policy, NOW, CHARS4, spared=spared)
 
 
 def test_an_empty_conversation_keeps_nothing() -> None:

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import asyncio
 import json
-import re
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
+from datetime import datetime
 from typing import Any
 
 import attrs
@@ -30,19 +30,13 @@ from vitehub_chat.agent.driver import DriverCall, ToolSpec
 from vitehub_chat.agent.drivers.pydantic_ai_events import Progress, Translation
 from vitehub_chat.agent.drivers.pydantic_ai_history import NativePayloads, Prepared, prepare
 from vitehub_chat.agent.drivers.pydantic_ai_hooks import RunHooks, Tools
+from vitehub_chat.conversation.overflow import reported_tokens
 from vitehub_chat.errors import ConfigError, ContextOverflowError
 from vitehub_chat.model.events import DriverEvent, NativeMessages
 from vitehub_chat.model.json_text import Json
 
 NATIVE_FORMAT = "pydantic_ai/1"
 """The form of the payloads: the model messages of an answer as JSON, without instructions."""
-
-_SIZES = (
-    r"resulted in (?:about )?([\d,]+) tokens",
-    r"too long: ([\d,]+) tokens",
-    r"token count (?:of |is )?\(?([\d,]+)",
-    r"requested ([\d,]+) tokens",
-)
 
 
 @attrs.frozen(kw_only=True)
@@ -115,7 +109,24 @@ class PydanticAIDriver:
         except (ModelContextWindowExceededError, ExceptionGroup) as error:
             if not _is_overflow(error):
                 raise
-            raise ContextOverflowError(reported=_reported(str(error))) from error
+            raise ContextOverflowError(reported=reported_tokens(str(error))) from error
+
+    async def ask(self, system: str, prompt: str, /, *, deadline: datetime | None) -> str:  # noqa: ARG002 - who asks cancels
+        """Ask the model alone: without the tools, instructions and hooks of an agent.
+
+        Raises:
+            ConfigError: The model cannot be used.
+            ContextOverflowError: The model refused the question as too long.
+        """
+        model = await self._usable_model() or self._agent.model
+        if model is None:
+            raise ConfigError("the agent has no model", path="driver.model")
+        asked = Agent(model, instructions=system, model_settings=self._settings.model_settings)
+        try:
+            result = await asked.run(prompt, infer_name=False)
+        except ModelContextWindowExceededError as error:
+            raise ContextOverflowError(reported=reported_tokens(str(error))) from error
+        return result.output
 
     async def aclose(self) -> None:
         """Do nothing: model objects and agents belong to who made them."""
@@ -220,10 +231,3 @@ def _is_overflow(error: BaseException) -> bool:
     if isinstance(error, BaseExceptionGroup):
         return all(_is_overflow(each) for each in error.exceptions)
     return isinstance(error, ModelContextWindowExceededError)
-
-
-def _reported(text: str) -> int | None:
-    for pattern in _SIZES:
-        if found := re.search(pattern, text, re.IGNORECASE):
-            return int(found[1].replace(",", ""))
-    return None

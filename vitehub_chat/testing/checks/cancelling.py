@@ -167,6 +167,24 @@ async def _open(state: AgentState) -> None:
     await state.__aenter__()
 
 
+@group
+async def check_a_cancelled_change_of_a_list_is_whole(
+    open_state: OpenState, clock: FakeClock
+) -> None:
+    """Append all items or none when the caller is cancelled, and go on."""
+    async with open_state(clock) as state:
+
+        async def attempt(cancel: _Cancel) -> None:
+            key = new_key()
+            await cancel(state.values.append_to_list("k", items=[1, 2, 3], scope=key))
+            await state.values.append_to_list("k", items=["last"], scope=key)
+            found = await state.values.get_list("k", scope=key)
+            whole = ([1, 2, 3, "last"], ["last", 1, 2, 3], ["last"])
+            holds(found in whole, f"the items are {found}")
+
+        await _at_every_await(attempt)
+
+
 async def _expect_whole_end(line: Line, grant: Grant) -> None:
     """Look for a half-written end; the write may still be under way while we look."""
     before = await stored_ids(line.state, line.key)

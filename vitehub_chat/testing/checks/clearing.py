@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 from vitehub_chat.errors import ChatBusyError, NotFoundError, StateConflictError, StateError
+from vitehub_chat.model.keys import ConversationKey
 from vitehub_chat.state.contract import NO_CONTEXT
 from vitehub_chat.state.values import SessionRequest
 from vitehub_chat.testing.checks.expecting import equal, holds, refused
@@ -35,7 +36,7 @@ async def check_clearing_deletes_everything_that_was_said(
         await append(state, line.key, "m1")
         await state.summaries.save_manual(line.key, session_id=None, text="so far")
         counts = await state.sessions.clear(line.key)
-        expected = {"rows": 3, "summaries": 1, "entries": 1, "sessions": 0}
+        expected = dict.fromkeys(counts, 0) | {"rows": 3, "summaries": 1, "entries": 1}
         equal(dict(counts), expected, "the counts")
         equal(await stored_ids(state, line.key), [], "the rows")
         summary = await state.summaries.get_manual(line.key, session_id=None)
@@ -202,3 +203,78 @@ async def check_what_one_clears_is_gone_for_all(open_state: OpenState, clock: Fa
         await one.sessions.clear(key)
         equal(await stored(two, key), [], "what the other one sees")
         equal(numbers_of(await append(two, key, "m1")), [3], "the next number of the other one")
+
+
+@group
+async def check_a_turn_of_another_thread_hinders_clearing(
+    open_state: OpenState, clock: FakeClock
+) -> None:
+    """Refuse to clear under a turn that arrived elsewhere and runs in a session of this one."""
+    key = new_key()
+    other = ConversationKey(key.tenant, key.agent, key.channel, "t2")
+    async with open_state(clock) as state:
+        await append(state, key, "m1", base="s1", policy=MANUAL)
+        line = new_line(state)
+        grant = await line.start("a", conversation=other, wanted_id="s1")
+        request = SessionRequest(conversation=other, policy=MANUAL, base="s1")
+        await state.turns.record(grant.ticket_id, rows=[row("a")], session=request)
+        for session_id in (None, "s1"):
+            call = state.sessions.clear(key, session_id=session_id, delete_session=True)
+            await refused(ChatBusyError, call, "clearing", code="turn_in_progress")
+        await line.finish(grant)
+        counts = await state.sessions.clear(key, delete_session=True)
+        equal((counts["rows"], counts["sessions"]), (3, 1), "the counts afterwards")
+
+
+@group
+async def check_claims_of_other_threads_go_with_the_session(
+    open_state: OpenState, clock: FakeClock
+) -> None:
+    """Forget messages that arrived elsewhere, once what they were recorded in is cleared."""
+    key = new_key()
+    other = ConversationKey(key.tenant, key.agent, key.channel, "t2")
+    async with open_state(clock) as state:
+        for session_id in (None, "s1"):
+            await append(state, key, "m1", base="s1", policy=MANUAL)
+            line = new_line(state)
+            entry: dict[str, Any] = {"conversation": other, "wanted_id": "s1", "claim_id": "a"}
+            grant = await line.start("a", **entry)
+            request = SessionRequest(conversation=other, policy=MANUAL, base="s1")
+            await state.turns.record(grant.ticket_id, rows=[row("a")], session=request)
+            await line.finish(grant)
+            await state.sessions.clear(key, session_id=session_id)
+            again = await line.admit("b", **entry)
+            equal(again.verdict, "accepted", "the verdict on the id that was claimed")
+            await line.withdraw("b")
+
+
+@group
+async def check_clearing_a_session_forgets_what_waits_for_it(
+    open_state: OpenState, clock: FakeClock
+) -> None:
+    """Forget messages that wait for the session that is cleared, and no others."""
+    async with open_state(clock) as state:
+        line = new_line(state)
+        await append(state, line.key, "m1", base="s1", policy=MANUAL)
+        await line.start("running", wanted_id="s0", conversation=new_key())
+        for name, wanted, starts in (("b", "s1", False), ("c", "s2", False), ("d", "s1", True)):
+            await line.admit(name, wanted_id=wanted, starts_session=starts)
+        counts = await state.sessions.clear(line.key, session_id="s1")
+        equal((counts["rows"], counts["entries"]), (1, 1), "the counts")
+        equal(await line.states("b", "c", "d"), ["unknown", "waiting", "waiting"], "how far")
+
+
+@group
+async def check_a_turn_of_another_session_does_not_hinder_clearing(
+    open_state: OpenState, clock: FakeClock
+) -> None:
+    """Clear a session while a turn of another one runs."""
+    async with open_state(clock) as state:
+        line = new_line(state)
+        for name in ("s1", "s2"):
+            await append(state, line.key, f"{name} m", base=name, policy=MANUAL)
+        grant = await line.start("a", wanted_id="s2")
+        request = SessionRequest(conversation=line.key, policy=MANUAL, base="s2")
+        await state.turns.record(grant.ticket_id, rows=[row("a")], session=request)
+        equal((await state.sessions.clear(line.key, session_id="s1"))["rows"], 1, "the count")
+        equal(await stored_ids(state, line.key), ["s2 m", "a"], "what is left")

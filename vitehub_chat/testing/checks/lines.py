@@ -10,6 +10,7 @@ from typing import Any, Final
 import attrs
 
 from vitehub_chat.model.keys import ConversationKey
+from vitehub_chat.model.plans import TurnPlan
 from vitehub_chat.model.policies import ConcurrencyPolicy
 from vitehub_chat.state.contract import NO_CONTEXT, AgentState, Fence, StateContext
 from vitehub_chat.state.values import (
@@ -119,7 +120,9 @@ class Line:
             ctx=under(grant),
         )
 
-    async def finish(self, grant: Grant, *, owner: str = OWNER) -> Finished:
+    async def finish(
+        self, grant: Grant, *, owner: str = OWNER, plan: TurnPlan | None = None
+    ) -> Finished:
         """End a run; its answer is `re NAME`."""
         answer = answer_to(grant)
         return await self.state.turns.finish(
@@ -128,6 +131,7 @@ class Line:
             end=TurnEnd(status="complete", finish_reason="stop", message=answer.message),
             owner=owner,
             lease=LEASE,
+            plan=plan,
             ctx=under(grant),
         )
 

@@ -6,7 +6,9 @@ import asyncio
 from datetime import timedelta
 from typing import Any, Final
 
-from vitehub_chat.errors import CursorError
+import attrs
+
+from vitehub_chat.errors import CursorError, NotFoundError
 from vitehub_chat.model.keys import ConversationKey
 from vitehub_chat.model.policies import SessionPolicy
 from vitehub_chat.state.contract import AgentState
@@ -224,6 +226,48 @@ async def check_foreign_list_cursors_are_refused(open_state: OpenState, clock: F
             "garbage": state.sessions.list(tenants[0], agent=None, cursor="garbage"),
         }.items():
             await refused(CursorError, call, f"the cursor in the list of {what}")
+
+
+@group
+async def check_a_made_name_is_an_id(open_state: OpenState, clock: FakeClock) -> None:
+    """Make names of at most 512 characters, however long the ids are that they are made of."""
+    key = new_key()
+    base, first, second = "b" * 512, "m" * 512, "n" * 512
+    async with open_state(clock) as state:
+        names = []
+        for message_id in (first, second, first + "'"):
+            request = SessionRequest(
+                conversation=key,
+                policy=HYBRID,
+                base=base,
+                starts_new=True,
+                begins_with=message_id,
+            )
+            await state.transcripts.append(request, rows=[row(message_id[:500])])
+            names.append((await state.sessions.list(key.tenant, agent=None)).items[0].session_id)
+            clock.advance(seconds=1)
+        equal(names[0], base, "the first name")
+        equal([len(each or "") for each in names], [512] * 3, "the lengths")
+        equal(len(set(names)), 3, "the count of different names")
+
+
+@group
+async def check_renaming_moves_nothing(open_state: OpenState, clock: FakeClock) -> None:
+    """Change the title alone: activity, order and counts stay."""
+    tenant = new_tenant()
+    key = ConversationKey(tenant, AGENT, "portal", "t1")
+    async with open_state(clock) as state:
+        await _begin(state, tenant, "t1", "t2")
+        before = await state.sessions.get(key, session_id=None)
+        clock.advance(hours=1)
+        renamed = await state.sessions.rename(key, session_id=None, title="Taxes \0 😀")
+        equal(renamed, attrs.evolve(before, title="Taxes \0 😀"), "the session")
+        equal(await state.sessions.get(key, session_id=None), renamed, "the stored session")
+        equal(await _threads(state, tenant), ["t2", "t1"], "the list")
+        nameless = await state.sessions.rename(key, session_id=None, title=None)
+        equal(nameless.title, None, "the title that was taken away")
+        missing = state.sessions.rename(key, session_id="s", title="x")
+        await refused(NotFoundError, missing, "renaming what is not there")
 
 
 async def _begin(state: AgentState, tenant: str, *threads: str) -> None:

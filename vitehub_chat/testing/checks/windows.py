@@ -158,3 +158,21 @@ async def _window(
 async def _session(state: AgentState, key: ConversationKey, base: str) -> SessionRef:
     asked = SessionRequest(conversation=key, policy=MANUAL, base=base)
     return await state.sessions.resolve(asked)
+
+
+@group
+async def check_an_answer_that_grows_takes_nobodys_place(
+    open_state: OpenState, clock: FakeClock
+) -> None:
+    """Give as many rows as were asked for beside the answer of a turn that runs."""
+    async with open_state(clock) as state:
+        line = new_line(state)
+        await append(state, line.key, "m1", "m2", "m3")
+        grant = await line.start("a")
+        await line.record(grant)
+        growing = row("re a", "so", role="assistant", status="pending")
+        await state.turns.progress(grant.ticket_id, answer=growing, ctx=under(grant))
+        window = WindowRequest(limit=3)
+        found = await state.transcripts.window(line.key, session=None, window=window)
+        equal(ids_of(found.shown), ["m2", "m3", "a"], "the rows")
+        equal(ids_of(found.not_shown), ["re a"], "the row that grows")

@@ -1,0 +1,172 @@
+"""Upkeep: facts about a store, its schema, and what has expired in it."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
+from typing import Any, TypeVar
+
+import click
+
+from vitehub_chat.cli import failures
+from vitehub_chat.cli.options import json_option
+from vitehub_chat.cli.printer import Printer, printing
+from vitehub_chat.config.environment import STATE_URL_VARIABLE, state_settings
+from vitehub_chat.errors import ConfigError, NotFoundError
+from vitehub_chat.state.contract import AgentState
+from vitehub_chat.state.opening import open_agent_state
+
+T = TypeVar("T")
+
+url_option = click.option("--state", "url", metavar="URL", help="The URL of the state.")
+yes_option = click.option("--yes", is_flag=True, help="Do not ask.")
+
+
+@click.command()
+@url_option
+@json_option
+def info(*, url: str | None, as_json: bool) -> None:
+    """Tell the schema, the features, the retention and the size of a store."""
+
+    async def look(state: AgentState) -> Mapping[str, Any]:
+        found = await state.admin.info()
+        retention = found.retention
+        return {
+            "schema_version": found.schema_version,
+            "newest_version": found.newest_version,
+            "features": sorted(found.features),
+            "retention": retention if retention is None else str(retention),
+            "size": found.size,
+            "counts": dict(found.counts),
+        }
+
+    _run(url, look, as_json=as_json)
+
+
+@click.command()
+@url_option
+@click.option("--dry-run", is_flag=True, help="Only tell what would be done.")
+@click.option(
+    "--apply-retention", is_flag=True, help="Give older rows the expiry of the retention, too."
+)
+@json_option
+def migrate(*, url: str | None, dry_run: bool, apply_retention: bool, as_json: bool) -> None:
+    """Bring the schema of a store up to date; a new store gets its tables."""
+
+    async def change(state: AgentState) -> Mapping[str, Any]:
+        plan = await state.admin.migrate(dry_run=True)
+        rows = 0
+        if not dry_run:
+            async with state:
+                done = await state.admin.migrate(apply_retention=apply_retention)
+                rows = done.rows
+        return {
+            "from_version": plan.from_version,
+            "to_version": plan.to_version,
+            "done": not dry_run,
+            "rows": rows,
+        }
+
+    with printing(as_json=as_json) as printer:
+        _show(printer, asyncio.run(change(_closed(url, migrate=True))))
+
+
+@click.command()
+@url_option
+@json_option
+def cleanup(*, url: str | None, as_json: bool) -> None:
+    """Remove everything that has expired, at once."""
+
+    async def clean(state: AgentState) -> Mapping[str, Any]:
+        return {"removed": dict(await state.admin.cleanup())}
+
+    _run(url, clean, as_json=as_json)
+
+
+@click.command(name="check-integrity")
+@url_option
+@json_option
+def check_integrity(*, url: str | None, as_json: bool) -> int:
+    """Look for records that cannot be read or belong to nothing; exits with 1 if there are any."""
+
+    async def look(state: AgentState) -> Mapping[str, Any]:
+        found = await state.admin.check_integrity()
+        return {"rows": found.rows, "problems": dict(found.problems)}
+
+    found = _run(url, look, as_json=as_json)
+    return failures.FAILED if found["problems"] else failures.DONE
+
+
+@click.command()
+@url_option
+@yes_option
+@json_option
+def drop(*, url: str | None, yes: bool, as_json: bool) -> None:
+    """Delete the tables of a store with everything in them."""
+    if not yes:
+        if not sys.stdin.isatty():
+            raise click.UsageError("needs --yes without a terminal")
+        click.confirm("Delete every conversation of this store?", abort=True, err=True)
+
+    async def remove(state: AgentState) -> Mapping[str, Any]:
+        counts = (await state.admin.info()).counts
+        await state.admin.drop()
+        return {"dropped": dict(counts)}
+
+    _run(url, remove, as_json=as_json)
+
+
+def _run(
+    url: str | None, act: Callable[[AgentState], Awaitable[Mapping[str, Any]]], *, as_json: bool
+) -> Mapping[str, Any]:
+    with printing(as_json=as_json) as printer:
+        found = asyncio.run(_with_state(url, act))
+        _show(printer, found)
+        return found
+
+
+async def _with_state(url: str | None, act: Callable[[AgentState], Awaitable[T]]) -> T:
+    async with _existing(_closed(url, migrate=False)) as state:
+        return await act(state)
+
+
+@asynccontextmanager
+async def _existing(state: AgentState) -> AsyncIterator[AgentState]:
+    try:
+        await state.__aenter__()
+    except ConfigError as error:
+        if error.path != "state.migrate":
+            raise
+        raise NotFoundError(
+            "there is no Agent State of this release at that URL",
+            hint="check the URL, or run `vitehub-chat state migrate`",
+        ) from None
+    try:
+        yield state
+    finally:
+        await state.aclose()
+
+
+def _closed(url: str | None, *, migrate: bool) -> AgentState:
+    given = {} if url is None else {STATE_URL_VARIABLE: url}
+    choice = state_settings({**os.environ, **given}, None).choice
+    if choice is None:
+        raise click.UsageError(f"give --state URL, or set {STATE_URL_VARIABLE}")
+    return open_agent_state(choice.url, **{**choice.options, "migrate": migrate})
+
+
+def _show(printer: Printer, found: Mapping[str, Any]) -> None:
+    if printer.as_json:
+        printer.document(found)
+        return
+    for name, value in found.items():
+        if isinstance(value, Mapping):
+            printer.line(f"{name}:" if value else f"{name}: none")
+            for each, count in value.items():
+                printer.line(f"  {each}: {count}")
+        else:
+            shown = ", ".join(value) if isinstance(value, list) else value
+            printer.line(f"{name}: {'none' if shown in {None, ''} else shown}")

@@ -1,0 +1,39 @@
+"""Asking: what the application's own functions say about a request."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from vitehub_chat.conversation.invocation import build_context, describe_run, resolve_invoker
+from vitehub_chat.model.policies import ChatPolicy
+from vitehub_chat.model.requests import TurnRequest
+
+
+async def passes_filter(policy: ChatPolicy, request: TurnRequest) -> bool:
+    """Tell whether the filter lets a message through; what it raises is raised."""
+    if policy.filter is None:
+        return True
+    invoker = resolve_invoker(request)
+    context = build_context(request, invoker, describe_run(request, invoker), None)
+    answer = policy.filter(request.current, context)
+    return bool(await answer if inspect.isawaitable(answer) else answer)
+
+
+async def call_guarded(function: Callable[..., Awaitable[Any] | Any], *arguments: Any) -> Any:
+    """Call a function of the application that may be async.
+
+    Raises:
+        RuntimeError: It cancelled itself, which must not look like somebody cancelling the turn.
+        Exception: Whatever it raises.
+    """
+    try:
+        answer = function(*arguments)
+        return await answer if inspect.isawaitable(answer) else answer
+    except asyncio.CancelledError as error:
+        task = asyncio.current_task()
+        if task is not None and task.cancelling():
+            raise
+        raise RuntimeError("a function of the application cancelled itself") from error

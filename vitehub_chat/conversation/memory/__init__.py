@@ -1,0 +1,1 @@
+"""Memory: what is archived across conversations before it is condensed."""

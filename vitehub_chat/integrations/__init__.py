@@ -1,0 +1,1 @@
+"""Integrations: native plugs for other runtimes, and what needs files of others."""

@@ -1,0 +1,107 @@
+"""Answers: what is stored, as clients read it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import attrs
+
+from vitehub_chat.model.json_text import Json
+from vitehub_chat.model.messages import format_time
+from vitehub_chat.model.plans import TurnPlan
+from vitehub_chat.model.rolling import Rolling
+from vitehub_chat.model.rows import HistoryPage, Row, SessionInfo, Summary, TurnItem
+
+
+def without_none(**fields: Json) -> dict[str, Any]:
+    """Return the fields that have a value."""
+    return {name: value for name, value in fields.items() if value is not None}
+
+
+def row_to_json(row: Row) -> dict[str, Any]:
+    """Return a row of a page; its message is a UI message."""
+    return without_none(
+        message=row.message.to_json(),
+        seq=row.seq,
+        status=row.status,
+        session_id=row.session_id,
+        turn_no=row.turn_no,
+        turn_id=row.turn_id,
+        cursor=row.cursor,
+    )
+
+
+def page_to_json(page: HistoryPage) -> dict[str, Any]:
+    """Return a page of messages; its older cursor is null at the oldest row."""
+    budget = page.context_budget
+    return {
+        "items": [row_to_json(row) for row in page.items],
+        "older_cursor": page.older_cursor,
+        "newer_cursor": page.newer_cursor,
+        "at_live_edge": page.at_live_edge,
+        "next_cursor": page.next_cursor,
+        "generation": page.generation,
+        "reset": page.reset,
+        "live_edge_seq": page.live_edge_seq,
+        **without_none(context_budget=None if budget is None else budget.to_json()),
+    }
+
+
+def turn_to_json(item: TurnItem) -> dict[str, Any]:
+    """Return one row of the turn index."""
+    return {**attrs.asdict(item), "created_at": format_time(item.created_at)}
+
+
+def session_to_json(info: SessionInfo) -> dict[str, Any]:
+    """Return one session as lists show it."""
+    return without_none(
+        id=info.id,
+        session_id=info.session_id,
+        title=info.title,
+        started_at=format_time(info.started_at),
+        last_message_at=format_time(info.last_message_at),
+        message_count=info.message_count,
+    )
+
+
+def summary_to_json(rolling: Rolling | None, manual: Summary | None) -> dict[str, Any]:
+    """Return the summaries of a conversation, each null where there is none."""
+    return {
+        "rolling": _rolling_to_json(rolling),
+        "manual": None
+        if manual is None
+        else {"text": manual.text, "created_at": format_time(manual.created_at)},
+    }
+
+
+def _rolling_to_json(rolling: Rolling | None) -> dict[str, Any] | None:
+    if rolling is None or rolling.created_at is None:
+        return None
+    return {
+        "text": rolling.summary,
+        "created_at": format_time(rolling.created_at),
+        "through_seq": rolling.through_seq,
+        "version": rolling.version,
+    }
+
+
+def plan_to_json(plan: TurnPlan) -> dict[str, Any]:
+    """Return what the model was given in a turn: ids, reasons and sizes, no text."""
+    budget, by = plan.context_budget, plan.answered_by
+    return {
+        **without_none(
+            turn_id=plan.turn_id,
+            session_id=plan.session_id,
+            run_id=plan.run_id,
+            status=plan.status,
+            driver=by.driver,
+            model=by.model,
+            profile=by.profile,
+            created_at=format_time(plan.created_at),
+        ),
+        "summary": None if plan.summary is None else attrs.asdict(plan.summary),
+        "entries": [without_none(**attrs.asdict(entry)) for entry in plan.entries],
+        "left_out": plan.left_out,
+        "trimmed": plan.trimmed,
+        **without_none(context_budget=None if budget is None else budget.to_json()),
+    }

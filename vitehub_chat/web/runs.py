@@ -1,0 +1,153 @@
+"""Runs: the turns of an application, which go on whoever follows them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+from datetime import timedelta
+
+from vitehub_chat.agent.stream import AgentStream
+from vitehub_chat.conversation import events
+from vitehub_chat.errors import ChatError
+from vitehub_chat.model.events import AgentEvent, RunFailed, RunStarted
+from vitehub_chat.model.results import RunResult
+from vitehub_chat.streams.encoders import Encoder
+from vitehub_chat.web.access import Place
+from vitehub_chat.web.replay import ReplayBuffer
+
+PlaceKey = tuple[str, str | None]
+
+
+def place_key(place: Place) -> PlaceKey:
+    """Return under which key the runs of a place are kept."""
+    return place.key.encode(), place.session_id
+
+
+class LiveRun:
+    """One turn, with what it has said.
+
+    Attributes:
+        buffer: Its chunks.
+        message_id: The id of its answer, once it has begun.
+        user_message_id: The id of the message that it answers, or None.
+        error: What it raised, or None.
+        error_text: What people are told of a failure, or None.
+    """
+
+    def __init__(self, stream: AgentStream, encoder: Encoder, user_message_id: str | None) -> None:
+        self.buffer = ReplayBuffer()
+        self.message_id: str | None = None
+        self.user_message_id = user_message_id
+        self.error: Exception | None = None
+        self.error_text: str | None = None
+        self._stream = stream
+        self._encoder = encoder
+        self.task = asyncio.create_task(self._pump())
+
+    @property
+    def encoder(self) -> Encoder:
+        """What made the chunks, and makes frames of them."""
+        return self._encoder
+
+    async def ended(self) -> None:
+        """Wait until the turn is over and recorded; cancelling this stops nothing."""
+        await asyncio.wait({self.task})
+
+    async def result(self) -> RunResult:
+        """Return the result once it is recorded; raises what the turn raised."""
+        await self.ended()
+        return await self._stream.result()
+
+    def stop(self) -> None:
+        """Stop the turn; what it has so far is recorded as interrupted."""
+        self._stream.stop()
+
+    async def _pump(self) -> None:
+        try:
+            async for event in self._stream:
+                self._take(event)
+        except Exception as error:  # noqa: BLE001 - told by the response, or by the stream
+            self.error = error
+            self._tell_failed(error)
+        finally:
+            self.buffer.close()
+
+    def _take(self, event: AgentEvent) -> None:
+        if isinstance(event, RunStarted):
+            self.message_id = self.message_id or event.message_id
+        elif isinstance(event, RunFailed):
+            self.error_text = event.text
+        for chunk in self._encoder.encode(event):
+            self.buffer.add(chunk)
+
+    def _tell_failed(self, error: Exception) -> None:
+        """End a stream that has begun; before that the error is the answer."""
+        if not self.buffer.is_empty:
+            code = error.code if isinstance(error, ChatError) else "internal"
+            for chunk in self._encoder.encode(RunFailed(text=None, code=code)):
+                self.buffer.add(chunk)
+
+
+class RunRegistry:
+    """The turns that run here, with strong references, by their place."""
+
+    def __init__(self) -> None:
+        self._runs: dict[PlaceKey, list[LiveRun]] = {}
+
+    def start(
+        self, place: Place, stream: AgentStream, encoder: Encoder, user_message_id: str | None
+    ) -> LiveRun:
+        """Start a turn as a task of its own."""
+        run, key = LiveRun(stream, encoder, user_message_id), place_key(place)
+        self._runs.setdefault(key, []).append(run)
+
+        def forget(_task: asyncio.Task[None]) -> None:
+            runs = self._runs[key]
+            runs.remove(run)
+            if not runs:
+                del self._runs[key]
+
+        run.task.add_done_callback(forget)
+        return run
+
+    def find(self, place: Place) -> LiveRun | None:
+        """Return the run of a place that has begun, else the first that waits, or None."""
+        runs = self._at(place)
+        begun = (run for run in runs if run.message_id is not None)
+        return next(begun, runs[0] if runs else None)
+
+    async def stop(self, place: Place, message_id: str | None) -> LiveRun | None:
+        """Stop what runs in a place, and return the first of it once all is recorded.
+
+        With a message id only the run of that answer or message; None if there is none.
+        """
+        stopped = [
+            run
+            for run in self._at(place)
+            if message_id is None or message_id in {run.message_id, run.user_message_id}
+        ]
+        await _end(stopped)
+        return stopped[0] if stopped else None
+
+    async def settle(self, grace: timedelta) -> None:
+        """Wait until the turns end by themselves; stop those that outlast the grace."""
+        runs = [run for each in self._runs.values() for run in each]
+        if runs:
+            await asyncio.wait([run.task for run in runs], timeout=grace.total_seconds())
+        late = [run for run in runs if not run.task.done()]
+        for run in late:
+            events.turn_interrupted(reason="shutdown", turn_id=run.message_id)
+        await _end(late)
+
+    def _at(self, place: Place) -> list[LiveRun]:
+        runs = self._runs.get(place_key(place), ())
+        return [run for run in runs if not run.task.done()]
+
+
+async def _end(runs: Iterable[LiveRun]) -> None:
+    waiting = []
+    for run in runs:
+        run.stop()
+        waiting.append(run.task)
+    if waiting:
+        await asyncio.wait(waiting)

@@ -1,0 +1,88 @@
+"""Session routes: the conversations of who calls."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from vitehub_chat.agent.agent import Agent
+from vitehub_chat.errors import InputError, NotFoundError
+from vitehub_chat.model.clock import read_time
+from vitehub_chat.state.steps.inventory import STORES
+from vitehub_chat.web.access import Access, Place
+from vitehub_chat.web.answers import session_to_json, without_none
+from vitehub_chat.web.history import HistoryRoutes
+from vitehub_chat.web.principals import Principal
+from vitehub_chat.web.problems import json_response
+from vitehub_chat.web.reading import read_query
+from vitehub_chat.web.wire import PlaceQuery, SessionsQuery, read_model
+
+
+class SessionRoutes:
+    """The routes that list, show and delete conversations."""
+
+    def __init__(self, agent: Agent, access: Access, history: HistoryRoutes) -> None:
+        self._agent = agent
+        self._access = access
+        self._history = history
+
+    async def list(self, request: Request) -> Response:
+        """Return the conversations of who calls, the newest activity first."""
+        principal = await self._access.principal(request)
+        query = read_model(SessionsQuery, read_query(request))
+        since = None
+        if query.updated_since is not None:
+            since = read_time(query.updated_since)
+            if since is None:
+                raise InputError("must be a time in ISO 8601", path="updated_since")
+        conversations = self._agent.conversations(
+            tenant=principal.tenant_id, user_key=principal.user_id
+        )
+        page = await conversations.sessions(
+            limit=query.limit, cursor=query.cursor, updated_since=since
+        )
+        items = [session_to_json(info) for info in page.items]
+        return json_response(without_none(items=items, next_cursor=page.next_cursor))
+
+    async def get(self, request: Request) -> Response:
+        """Return one conversation with facts about its summaries and its budget."""
+        principal = await self._access.principal(request)
+        query = read_model(PlaceQuery, read_query(request))
+        chat_id = request.path_params["id"]
+        found = await self._access.find(request, principal, chat_id, query.session_id)
+        summaries = await self._history.summaries(found)
+        page = await found.conversation.history(limit=1)
+        budget = page.context_budget
+        return json_response(
+            {
+                **session_to_json(found.info),
+                "generation": page.generation,
+                "summary": {kind: _facts(summary) for kind, summary in summaries.items()},
+                **without_none(context_budget=None if budget is None else budget.to_json()),
+            }
+        )
+
+    async def delete(self, request: Request) -> Response:
+        """Erase a conversation, and return counts per store; zeros when repeated."""
+        principal = await self._access.principal(request)
+        query = read_model(PlaceQuery, read_query(request))
+        chat_id = request.path_params["id"]
+        place = await self._access.locate(request, principal, chat_id, query.session_id)
+        return json_response(await self._erase(principal, place))
+
+    async def _erase(self, principal: Principal, place: Place) -> Mapping[str, int]:
+        try:
+            info = await self._access.look_up(principal, place)
+        except NotFoundError:
+            return dict.fromkeys(STORES, 0)
+        conversation = self._agent.conversation(info.conversation, session_id=place.session_id)
+        return await conversation.clear(delete_session=True)
+
+
+def _facts(summary: Mapping[str, object] | None) -> Mapping[str, object] | None:
+    """Return what is known of a summary, without its text."""
+    if summary is None:
+        return None
+    return {name: fact for name, fact in summary.items() if name != "text"}
