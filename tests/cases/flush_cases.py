@@ -13,7 +13,9 @@ from tests.cases.repeated import expand
 from tests.cases.rolling_cases import Play
 from tests.memory.notes import sections_in, sections_of
 from vitehub_chat import open_agent_state
-from vitehub_chat.config.chat_options import lower_chat_options
+from vitehub_chat.config.context_model import MemoryModel
+from vitehub_chat.config.lowering import read_options
+from vitehub_chat.config.memory_options import lower_memory
 from vitehub_chat.conversation.fit_kit import FitKit
 from vitehub_chat.conversation.memory.folder import NoteFolder
 from vitehub_chat.conversation.memory.kit import MemoryKit
@@ -21,6 +23,7 @@ from vitehub_chat.conversation.memory.sinks import FileSink
 from vitehub_chat.model.memory_policy import MemorySink
 from vitehub_chat.state.contract import AgentState
 from vitehub_chat.testing.clock import FakeClock
+
 
 class CrashError(BaseException):
     """The process of a case ends."""
@@ -126,7 +129,7 @@ class FlushPlay(Play):
             policy=self._policy,
             clock=self._clock,
             state=state,
-            make_flush=await asyncio.to_thread(self._make_flush, state, crash_after),
+            make_flush=await self._make_flush(state, crash_after),
         )
         try:
             return await self.prepare(step)
@@ -134,22 +137,18 @@ class FlushPlay(Play):
             assert crash_after is not None
             return None
 
-    def _make_flush(self, state: Any, crash_after: str | None) -> Any:
+    async def _make_flush(self, state: Any, crash_after: str | None) -> Any:
         if self._memory is None:
             return None
         options = {**self._memory, "root": self._folder / self._memory["root"]}
         if self._has_own_sink or crash_after == "note":
             del options["root"]
             options["sink"] = Crashing(self.sink, "append") if crash_after == "note" else self.sink
-        policy = lower_chat_options(
-            {
-                "trigger_history": {"source": "transcript", "max_messages": 9},
-                "context": True,
-                "memory": options,
-            }
-        ).memory
+        policy = await asyncio.to_thread(
+            lambda: lower_memory(read_options(MemoryModel, options, path="memory"))
+        )
         assert policy is not None
-        return MemoryKit(policy=policy, state=state, clock=self._clock).flush
+        return (await MemoryKit.open(policy, state=state, clock=self._clock)).flush
 
     def check_files(self, wanted: Mapping[str, Mapping[str, int]]) -> None:
         """Check that there are these notes, with so many whole sections of different ids."""

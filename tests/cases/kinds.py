@@ -46,8 +46,8 @@ async def _run_formatting(case: Case, _url: str | None) -> None:
     await formatting_cases.run(case.body)
 
 
-async def _run_prune(case: Case, _url: str | None) -> None:
-    prune_cases.run(case.body)
+async def _run_prune(case: Case, url: str | None) -> None:
+    await prune_cases.run(case.body, url)
 
 
 async def _run_tokens(case: Case, _url: str | None) -> None:
@@ -93,7 +93,7 @@ KINDS: Mapping[str, Kind] = {
     ),
     "flush": Kind(run=_run_flush, states=("memory:", "file:")),
     "formatting": Kind(run=_run_formatting),
-    "prune": Kind(run=_run_prune, unchecked="`through_store`: the plan alone is"),
+    "prune": Kind(run=_run_prune, states=("file:",)),
     "rolling": Kind(run=_run_rolling, states=("memory:", "file:")),
     "tokens": Kind(run=_run_tokens),
 }

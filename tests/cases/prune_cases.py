@@ -1,4 +1,4 @@
-"""Cases of pruning, through the plan; nothing is stored."""
+"""Cases of pruning, through the plan, and through a store where a case says so."""
 
 from __future__ import annotations
 
@@ -10,17 +10,20 @@ import attrs
 import pytest
 
 from tests.cases.repeated import expand
-from vitehub_chat import chat, errors
+from vitehub_chat import Conversation, ConversationKey, chat, errors, open_agent_state
 from vitehub_chat.config.lowering import read_options
 from vitehub_chat.config.transcripts_model import PruneModel, TranscriptsModel
 from vitehub_chat.model.rows import Row
 from vitehub_chat.model.ui_messages import read_message
 from vitehub_chat.selection.pruning import PrunePlan, PrunePolicy, plan_prune
 from vitehub_chat.selection.tokens import estimator_for
+from vitehub_chat.testing.clock import FakeClock
+
+_KEY = ConversationKey(None, "cases", None, "pruned")
 
 
-def run(case: Mapping[str, Any]) -> None:
-    """Check one case."""
+async def run(case: Mapping[str, Any], url: str | None) -> None:
+    """Check one case; a state at the URL is only opened where the case goes through a store."""
     if "error" in case:
         _check_error(case)
         return
@@ -42,6 +45,36 @@ def run(case: Mapping[str, Any]) -> None:
     if "again_at" in given:
         again = _plan(left, policy, _time(given["again_at"]))
         assert list(again.kept) == expected["again"]["keep"]
+    if given.get("through_store"):
+        assert url is not None
+        await _check_stored(given["messages"], expected, policy, FakeClock(now), url)
+
+
+async def _check_stored(
+    messages: Sequence[Mapping[str, Any]],
+    expected: Mapping[str, Any],
+    policy: PrunePolicy,
+    clock: FakeClock,
+    url: str,
+) -> None:
+    """Store messages one by one, open the store anew, prune, and read what is left."""
+    async with open_agent_state(url, clock=clock) as state:
+        for message in messages:
+            await Conversation(state, _KEY).append([_without_seq(message)])
+    async with open_agent_state(url, clock=clock) as state:
+        conversation = Conversation(state, _KEY)
+        plan = await conversation.prune(policy)
+        left = (await conversation.history(limit=100)).items
+    assert (list(plan.kept), plan.tokens) == (expected["keep"], expected["tokens"])
+    wanted = expand(expected["messages"])
+    assert [row.seq for row in left] == [message["seq"] for message in wanted]
+    assert [attrs.evolve(row.message, id=None) for row in left] == [
+        read_message(_without_seq(message)) for message in wanted
+    ]
+
+
+def _without_seq(message: Mapping[str, Any]) -> Mapping[str, Any]:
+    return {name: value for name, value in message.items() if name != "seq"}
 
 
 def _check_error(case: Mapping[str, Any]) -> None:

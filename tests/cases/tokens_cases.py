@@ -41,11 +41,22 @@ def run(case: Mapping[str, Any]) -> None:
         ] == []
 
 
+class _Keeping(logging.Handler):
+    """Keeps every record in a list."""
+
+    def __init__(self, caught: list[logging.LogRecord]) -> None:
+        super().__init__()
+        self._caught = caught
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Keep a record."""
+        self._caught.append(record)
+
+
 def _without_files(name: str, texts: Sequence[str]) -> dict[str, Any]:
     """Count with an estimator whose files can neither be found nor downloaded."""
     caught: list[logging.LogRecord] = []
-    handler = logging.Handler()
-    handler.emit = caught.append  # type: ignore[method-assign]
+    handler = _Keeping(caught)
     logger = logging.getLogger("vitehub_chat.conversation")
     logger.addHandler(handler)
     try:

@@ -113,6 +113,24 @@ CASES: list[Case] = [
         "history.prune_failed",
         {"error": "KeyError"},
     ),
+    (
+        lambda: events.memory_flushed(flush_id="f1", messages=4, from_seq=1, to_seq=4),
+        "info",
+        "memory.flushed",
+        {"flush_id": "f1", "messages": 4, "from_seq": 1, "to_seq": 4},
+    ),
+    (
+        lambda: events.memory_extracted(flush_id="f1", entries=2),
+        "info",
+        "memory.extracted",
+        {"flush_id": "f1", "entries": 2},
+    ),
+    (
+        lambda: events.memory_flush_failed(KeyError("secret"), step="note", flush_id="f1"),
+        "warning",
+        "memory.flush_failed",
+        {"flush_id": "f1", "step": "note", "error": "KeyError"},
+    ),
     (lambda: events.queue_drained(turns=4), "info", "queue.drained", {"turns": 4}),
     (
         lambda: events.queue_dropped(reason="expired"),

@@ -148,6 +148,36 @@ async def test_C31_messages_that_waited_for_a_killed_process_are_run_in_order_by
         await agent.aclose()
 
 
+async def test_C31_messages_that_waited_for_a_killed_process_are_run_in_order_by_a_sweep(
+    children: Children, tmp_path: Path
+) -> None:
+    url = f"file:{tmp_path}/state.db"
+    await asyncio.to_thread(
+        children.kill_at,
+        lambda told: (
+            [each[0] for each in told].count("admitted") == 4
+            and "driving" in [each[0] for each in told]
+        ),
+        url=url,
+        ahead_s=0,
+        threads={"x": ["A", "B", "C", "D"]},
+        hold=None,
+        tools=10_000,
+        together=True,
+    )
+    driver = Counting()
+    async with open_agent_state(url, clock=Ahead(LEASE_S)) as state:
+        agent = agent_on(state, driver)
+        assert await agent.sweep() == 1
+        async with asyncio.timeout(20):
+            while len(driver.calls) < 3:  # noqa: ASYNC110 - a store tells nobody
+                await asyncio.sleep(0)
+            # A repeat gets the end of the last one once it is recorded.
+            await run_agent_trigger(agent, "chat.message", said("D", "x"))
+        assert driver.calls == ["B", "C", "D"]
+        await agent.aclose()
+
+
 @pytest.mark.parametrize("point", ["noted", "speaking", "recorded"])
 async def test_the_next_turn_after_a_killed_one_sees_what_was_said(
     children: Children, tmp_path: Path, point: str

@@ -268,9 +268,9 @@ class RollingMachine(RuleBasedStateMachine):
     async def _happen(self, what: str) -> None:
         """Do something while a summary is being written."""
         if what == "append":
-            rows = [self._row("user", [text(30)]), self._row("system", [text(5)])]
-            self._late = {row.message.id for row in rows}
-            await self._state.transcripts.append(SessionRequest(conversation=KEY), rows=rows)
+            late = [self._row("user", [text(30)]), self._row("system", [text(5)])]
+            self._late = {row.message.id for row in late}
+            await self._state.transcripts.append(SessionRequest(conversation=KEY), rows=late)
         elif what == "roll":
             answers, calls = self._answers, self._calls
             self._answers, self._calls = ["short"], 0

@@ -163,8 +163,8 @@ async def test_a_full_queue_is_429(set_site: SetSite) -> None:
     # One of the two takes the only place in line, and has nothing to say before its turn.
     others = [site.follow("POST", "", turn(each, each)) for each in ("m2", "m3")]
     begun = [asyncio.create_task(each.begun()) for each in others]
-    done, _ = await asyncio.wait(begun, return_when=asyncio.FIRST_COMPLETED)
-    refused = others[begun.index(*done)]
+    await asyncio.wait(begun, return_when=asyncio.FIRST_COMPLETED)
+    (refused,) = [each for each, task in zip(others, begun, strict=True) if task.done()]
     assert refused.status == 429
     assert "retry-after" in refused.headers
     site.release("A", "m2", "m3")
@@ -297,3 +297,16 @@ async def test_a_refusal_names_what_is_wrong_and_what_to_do(set_site: SetSite) -
         }
     }
     assert response.headers["cache-control"] == "no-store"
+
+
+@pytest.mark.parametrize("error", [InputError("x"), NotFoundError()])
+async def test_an_error_of_the_applications_functions_does_not_blame_the_client(
+    set_site: SetSite, error: Exception
+) -> None:
+    def fail(*_: Any) -> None:
+        raise error
+
+    for options in ({"authenticate": fail}, {"resolve_session": fail}):
+        site = await set_site(**options)
+        response = await site.post(turn())
+        assert (response.status_code, code_of(response)) == (500, "config_error")

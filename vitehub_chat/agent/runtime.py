@@ -22,6 +22,7 @@ from vitehub_chat.conversation.control import TurnControl
 from vitehub_chat.conversation.driving import InvokeRequest, Sink
 from vitehub_chat.conversation.ending import end_turns
 from vitehub_chat.conversation.engine import TurnEngine
+from vitehub_chat.conversation.memory.kit import MemoryKit
 from vitehub_chat.conversation.outlet import Outlet
 from vitehub_chat.errors import ConfigError, InputError
 from vitehub_chat.model.clock import Clock, SystemClock
@@ -173,10 +174,14 @@ class AgentRuntime:
         if self._engine is not None:
             return self._engine
         desk = await self._build_desk(state)
+        policy = self._agent.policy
+        memory: MemoryKit | None = None
+        if policy.memory is not None and state is not None:
+            memory = await MemoryKit.open(policy.memory, state=state, clock=self._clock)
         with self._lock:
             if self._engine is None:
                 self._desk = desk
-                self._engine = self._build_engine(turns, state, self._agent.policy, desk)
+                self._engine = self._build_engine(turns, state, policy, desk, memory)
             return self._engine
 
     async def _build_desk(self, state: AgentState | None) -> Any:
@@ -197,6 +202,7 @@ class AgentRuntime:
         state: AgentState | None,
         policy: ChatPolicy,
         outlet: Outlet | None = None,
+        memory: MemoryKit | None = None,
     ) -> TurnEngine:
         return TurnEngine(
             agent=self._agent.name,
@@ -207,6 +213,7 @@ class AgentRuntime:
             clock=self._clock,
             new_id=new_id,
             outlet=outlet,
+            memory=memory,
         )
 
     async def _run(self, request: TurnRequest, control: TurnControl, sink: Sink) -> RunResult:
@@ -302,18 +309,24 @@ def _state_of(agent: Agent) -> tuple[AgentState | None, bool]:
     if choice is None:
         given = cast("AgentState | None", agent.state)
         if given is not None:
-            _check_retention(getattr(given, "retention", None), retention)
+            _check_retention(getattr(given, "retention", None), agent.policy)
         return given, False
     options = dict(choice.options)
     if retention is not UNSET and "transcripts" not in options:
         options["transcripts"] = {"retention": _written(retention)}
     state = open_agent_state(choice.url, **options)
-    _check_retention(getattr(state, "retention", None), retention)
+    _check_retention(getattr(state, "retention", None), agent.policy)
     return state, True
 
 
-def _check_retention(stored: Retention, asked: Any) -> None:
-    if asked is not UNSET and asked != stored:
+def _check_retention(stored: Retention, policy: ChatPolicy) -> None:
+    if stored == "forever" and policy.prune is not None and policy.prune.mode == "delete":
+        raise ConfigError(
+            "deletes what transcripts.retention='forever' of the state keeps",
+            path="transcripts.prune.mode",
+            hint="hide rows with mode='hide', or leave one of them out",
+        )
+    if policy.retention is not UNSET and policy.retention != stored:
         raise ConfigError(
             "differs from the retention of the state",
             path="transcripts.retention",

@@ -20,7 +20,7 @@ from vitehub_chat.conversation.control import (
 from vitehub_chat.conversation.driving import Sink
 from vitehub_chat.conversation.follow import Follower
 from vitehub_chat.conversation.lease import LEASE, LeaseKeeper
-from vitehub_chat.conversation.limiter import Limiter
+from vitehub_chat.conversation.limiter import Limiter, Slot
 from vitehub_chat.conversation.places import Place, scope_key
 from vitehub_chat.conversation.selecting import draft_turn, session_request
 from vitehub_chat.conversation.waiting import Seat, WaitingRoom
@@ -99,19 +99,30 @@ class Admitter:
         recorded = await self._find_recorded(caller, place)
         if recorded is not None:
             return recorded
+        slot = await self._slot_for(caller, place)
+        try:
+            return await self._admit_with(slot, caller, place, ticket_id, seat)
+        finally:
+            if slot is not None:
+                slot.give_up()
+
+    async def _admit_with(
+        self, slot: Slot | None, caller: Caller, place: Place, ticket_id: str, seat: Seat
+    ) -> RunResult | None:
         policy = self._policy.concurrency
-        line = await self._line_of(caller, place)
         entry = await ask(self._entry(caller.request, place, ticket_id), caller.control)
         admission = await self._ask_to_run(entry, caller.control, seat)
         for pushed in admission.pushed_out:
             self._push_out(pushed, place)
         granted = admission.grant
         if granted is not None and granted.ticket_id == ticket_id:
-            result = await self._run_in_line(granted, caller, seat, line)
+            result = await self._run_in_line(granted, caller, seat, slot)
             if result is not None:
                 return result
         elif granted is not None:
             self._dispatch(granted)
+        if slot is not None:
+            slot.give_up()
         if admission.verdict == "repeat":
             return await self._repeat(admission.ticket_id, caller, place)
         if admission.verdict != "accepted":
@@ -180,58 +191,53 @@ class Admitter:
             events.message_repeated(status=result.status, key=place.conversation, turn_id=ticket_id)
         return result
 
-    async def _line_of(self, caller: Caller, place: Place) -> str | None:
-        """Return the key whose slots a message has to wait for, or None."""
-        policy = self._policy.concurrency
-        if policy.strategy != "parallel" or policy.max_concurrent is None:
+    async def _slot_for(self, caller: Caller, place: Place) -> Slot | None:
+        """Take a place in the line of a message whose turns are limited, by arrival."""
+        limit = self._policy.concurrency.max_concurrent
+        if self._policy.concurrency.strategy != "parallel" or limit is None:
             return None
-        return await ask(scope_key(place, caller.request, self._policy), caller.control)
+        key = await ask(scope_key(place, caller.request, self._policy), caller.control)
+        return None if key is None else Slot(self._limiter, key, limit)
 
     async def _run_in_line(
-        self, grant: Grant, caller: Caller, seat: Seat, line: str | None
+        self, grant: Grant, caller: Caller, seat: Seat, slot: Slot | None
     ) -> RunResult | None:
-        """Run a message that has its lock, once there is a slot for it.
+        """Run a message that has its lock, once its slot is there.
 
         Until then it holds the lock, so that a repeat finds it and another process runs it should
         this one die.
         """
-        limit = self._policy.concurrency.max_concurrent
-        if line is None or limit is None:
+        if slot is None:
             return await self._run_own(grant, caller, seat)
         seat.took(grant)
-        if not await self._enter_line(grant, caller.control, line, limit):
-            is_late = caller.control.reason is None
-            left = await self._follower.leave(
-                grant.ticket_id, caller.control, seat, is_late=is_late
-            )
-            return left or RunResult(status="interrupted", finish_reason="interrupted")
-        try:
+        control = caller.control
+        if await self._wait_for(slot, grant, control):
             return await self._run_own(grant, caller, seat)
-        finally:
-            self._limiter.leave(line)
+        is_late = control.reason is None
+        left = await self._follower.leave(grant.ticket_id, control, seat, is_late=is_late)
+        return left or RunResult(status="interrupted", finish_reason="interrupted")
 
-    async def _enter_line(self, grant: Grant, control: TurnControl, key: str, limit: int) -> bool:
-        """Wait for one of the slots of a key; False if the caller gave up before.
+    async def _wait_for(self, slot: Slot, grant: Grant, control: TurnControl) -> bool:
+        """Wait for a slot while holding a lock; False if the caller gave up before.
 
         Raises:
             StateConflictError: The lock was lost meanwhile (`lock_lost`).
         """
         patience = self._policy.concurrency.wait_timeout
         seconds = None if patience is None else patience.total_seconds()
-        lease = TurnControl()
-        entering = asyncio.ensure_future(self._limiter.enter(key, limit))
+        lease, entering = TurnControl(), slot.entering
         for each in (control, lease):
             each.on_stop(entering.cancel)
         with LeaseKeeper(self._turns, grant, lease, None):
-            await settle(asyncio.wait({entering}, timeout=seconds), control)
-        if not entering.done():
-            entering.cancel()
-            await asyncio.wait({entering})
-        if not entering.cancelled():
-            return True
+            try:
+                await settle(asyncio.wait({entering}, timeout=seconds), control)
+            except asyncio.CancelledError:
+                # The end of the event loop: the lock is let go, and nothing runs any more.
+                control.stop("cancelled")
+                return False
         if lease.reason is not None:
             raise StateConflictError("the lock of this turn was lost", code=LOCK_LOST)
-        return False
+        return entering.done() and not entering.cancelled()
 
     async def _run_own(self, grant: Grant, caller: Caller, seat: Seat) -> RunResult | None:
         """Return the result of an own run, or None if it has to wait anew."""

@@ -15,6 +15,7 @@ from vitehub_chat.conversation.conversation import (
     page_limit,
 )
 from vitehub_chat.conversation.memory.clearing import Cleared, Clearing
+from vitehub_chat.conversation.memory.erasing import PersonNotes
 from vitehub_chat.conversation.retention import age_limit
 from vitehub_chat.errors import InputError, NotFoundError
 from vitehub_chat.model.json_text import encode_json
@@ -174,13 +175,23 @@ class Conversations:
         """Erase what a person said and owns, of every agent of the tenant; return a receipt.
 
         The person is the owner of these conversations; the operator names one. Repeated: zeros.
+        Notes of the memory that quote the sessions of the person go, too.
 
         Raises:
             InputError: No person is named, or another one than the owner.
             ChatBusyError: Turns of the person wait or run; everything else is erased.
         """
         person = self._person(user_key)
-        return await (await open_given(self._state)).admin.erase_person(self._tenant, person)
+        state = await open_given(self._state)
+        notes = PersonNotes(
+            state=state,
+            tenant=self._tenant,
+            user_key=person,
+            policy=self._memory,
+            agent=self._agent,
+        )
+        await notes.remove()
+        return await state.admin.erase_person(self._tenant, person)
 
     async def export_person(self, user_key: str | None = None) -> AsyncIterator[str]:
         """Yield everything that `erase_person` would erase, as lines of NDJSON.

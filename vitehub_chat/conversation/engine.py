@@ -41,8 +41,10 @@ from vitehub_chat.conversation.places import (
 )
 from vitehub_chat.conversation.preparing import native_of
 from vitehub_chat.conversation.pruning import PruneKit
+from vitehub_chat.conversation.replacing import read_before
 from vitehub_chat.conversation.run import Run
 from vitehub_chat.conversation.selecting import (
+    Draft,
     draft_turn,
     messages_to_keep,
     prepare_turn,
@@ -61,7 +63,7 @@ from vitehub_chat.model.policies import ChatPolicy, HistoryWindow
 from vitehub_chat.model.requests import TurnRequest
 from vitehub_chat.model.results import PreparedInvocation, RunResult
 from vitehub_chat.state.contract import AgentState, TurnStore
-from vitehub_chat.state.values import Grant, NewEntry, WindowRows
+from vitehub_chat.state.values import Grant, NewEntry, SessionRef, SessionRequest, WindowRows
 
 
 class TurnEngine:
@@ -82,6 +84,7 @@ class TurnEngine:
         clock: Clock,
         new_id: NewId,
         outlet: Outlet | None = None,
+        memory: MemoryKit | None = None,
     ) -> None:
         self._agent = agent
         self._policy = policy
@@ -94,12 +97,10 @@ class TurnEngine:
         self._room = WaitingRoom()
         self._limiter = Limiter()
         self._outlet = outlet
-        self._memory: MemoryKit | None = None
-        if policy.memory is not None and state is not None:
-            self._memory = MemoryKit(policy=policy.memory, state=state, clock=clock)
+        self._memory = memory
         self._fitting: FitKit | None = None
         if policy.context is not None:
-            make_flush = None if self._memory is None else self._memory.flush
+            make_flush = None if memory is None else memory.flush
             self._fitting = FitKit(
                 policy=policy.context, clock=clock, state=state, make_flush=make_flush
             )
@@ -184,14 +185,8 @@ class TurnEngine:
         draft = draft_turn(request, self._policy)
         session, window = None, WindowRows()
         if self._state is not None:
-            user_key = await self._user_key(request)
-            asked = session_request(draft, place.conversation, user_key)
-            session = await self._state.sessions.resolve(asked)
-            needed = window_request(draft, self._clock.now())
-            if needed is not None:
-                window = await self._state.transcripts.window(
-                    place.conversation, session=session, window=needed
-                )
+            asked = session_request(draft, place.conversation, await self._user_key(request))
+            session, window = await self._read(self._state, draft, asked)
         selected = prepare_turn(draft, session, window, self._clock.now())
         invocation = await self._invoke(
             InvokeRequest(
@@ -206,6 +201,19 @@ class TurnEngine:
         fitter = await self._fitting.fitter(invocation.facts, ids={"key": place.conversation})
         source = FitSource(selected=selected, prepared=invocation.prepared, window=window)
         return (await fitter.fit(source)).prepared
+
+    async def _read(
+        self, state: AgentState, draft: Draft, asked: SessionRequest
+    ) -> tuple[SessionRef, WindowRows]:
+        """Return the session that a turn would have, and the rows that it would read."""
+        wanted, replaces = window_request(draft, self._clock.now()), draft.request.replaces
+        if replaces is not None:
+            return await read_before(state, replaces, asked, wanted)
+        session = await state.sessions.resolve(asked)
+        if wanted is None:
+            return session, WindowRows()
+        window = await state.transcripts.window(asked.conversation, session=session, window=wanted)
+        return session, window
 
     async def aclose(self) -> None:
         """Stop the turns that this agent runs for others, and wait until they are recorded."""
@@ -233,8 +241,8 @@ class TurnEngine:
                 path="memory.append_every_turn",
                 hint="set `state` in the definition or VITEHUB_AGENT_STATE_URL",
             )
-        if request.replace is not None:
-            raise InputError("is not available in this release", path="replace")
+        if request.replace is not None and request.replace.kind == "continue":
+            raise InputError("'continue' is not available in this release", path="replace.kind")
         window = self._policy.window if request.window is None else request.window
         reads_transcript = isinstance(window, HistoryWindow) and window.source == "transcript"
         if reads_transcript and self._state is None:
@@ -260,6 +268,7 @@ class TurnEngine:
             payload=encode_request(request, messages_to_keep(draft_turn(request, self._policy))),
             starts_session=self._policy.sessions is not None and request.session.action == "new",
             owner=self.owner,
+            replaces=request.replaces,
         )
 
     async def _run(

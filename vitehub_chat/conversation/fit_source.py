@@ -34,12 +34,14 @@ class FitSource:
         prepared: What the capabilities made of it.
         window: The stored rows that were read; empty where none are.
         recorded: The numbers of the rows that this turn recorded.
+        current_id: The id under which the current message is stored, or None.
     """
 
     selected: PreparedInvocation
     prepared: PreparedInvocation
     window: WindowRows = attrs.field(factory=WindowRows)
     recorded: tuple[int, ...] = ()
+    current_id: str | None = None
 
     @property
     def selection(self) -> Selection:
@@ -52,6 +54,14 @@ class FitSource:
         """Where in the selection a message stands, by its id."""
         kept = zip(self.selection.kept(), self.selected.messages, strict=False)
         return {message.id or "": index for index, message in kept}
+
+    def ids_of(self, messages: Sequence[Message]) -> list[str | None]:
+        """Return the ids under which messages are stored; a client may have sent none."""
+        current = self.current
+        return [
+            message.id if message is not current else self.current_id or message.id
+            for message in messages
+        ]
 
     def may_go(self, message: Message) -> bool:
         """Tell whether the window selected a message, and it is none of the system."""
@@ -101,7 +111,7 @@ def view_of(source: FitSource, facts: CallFacts, sizer: Sizer, *, rolling: Rolli
     )
 
 
-def basis_of(messages: Sequence[Message], facts: CallFacts, rolling: Rolling | None) -> str:
+def basis_of(ids: Sequence[str | None], facts: CallFacts, rolling: Rolling | None) -> str:
     """Return a digest of all that a model is given: a report counts only for the same again.
 
     It changes with every roll, truncate and prune, and with instructions, tools and model.
@@ -109,7 +119,7 @@ def basis_of(messages: Sequence[Message], facts: CallFacts, rolling: Rolling | N
     tools = [[tool.name, tool.description, jsonable(tool.parameters)] for tool in facts.tools]
     state = None if rolling is None else [rolling.session_key, rolling.generation, rolling.version]
     told = [facts.model, facts.own_instructions, facts.instructions, tools, state]
-    text = json.dumps([told, [message.id for message in messages]], separators=(",", ":"))
+    text = json.dumps([told, list(ids)], separators=(",", ":"))
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
 
@@ -169,7 +179,7 @@ def _reported(
     ids = [message.id for message in source.prepared.messages]
     if row.usage is None or row.message.id not in ids:
         return None
-    before = source.prepared.messages[: ids.index(row.message.id)]
+    before = source.ids_of(source.prepared.messages[: ids.index(row.message.id)])
     if row.usage.get("basis") != basis_of(before, facts, rolling):
         return None
     index = next(at for at, piece in enumerate(verbatim) if piece.seq == row.seq)

@@ -75,6 +75,7 @@ class Fitter:
     limits: Limits = attrs.field(init=False)
     _source: FitSource | None = attrs.field(default=None, init=False)
     _view: View | None = attrs.field(default=None, init=False)
+    _used: int = attrs.field(default=0, init=False)
     _until: datetime | None = attrs.field(default=None, init=False)
 
     def __attrs_post_init__(self) -> None:
@@ -96,21 +97,25 @@ class Fitter:
 
         What is estimated from now on is multiplied by more, in the session as well.
         """
-        source, view = self._source, self._view
-        if source is None or view is None:
+        corrected = await self.correct(error, retries=True)
+        if corrected is None:
             return None
-        rolling = view.rolling
-        used, factor = max(view.used, 1), LEAST_CORRECTION
+        limits = self.limits.aiming_at(RETRY_TARGET)
+        return await self._fit(self._known_source, limits, rolling=corrected)
+
+    async def correct(self, error: ContextOverflowError, *, retries: bool) -> Rolling | None:
+        """Multiply estimates of the session by more; None before anything was fitted."""
+        view = self._view
+        if view is None:
+            return None
+        used, factor = max(self._used, 1), LEAST_CORRECTION
         if error.reported is not None:
             factor = max(factor, error.reported / used)
         correction = float(view.correction) * factor
         events.context_overflowed(
-            reported=error.reported, used=used, correction=correction, retried=True, **self.ids
+            reported=error.reported, used=used, correction=correction, retried=retries, **self.ids
         )
-        if rolling is None:
-            rolling = Rolling(session_key=0, generation=0)
-        corrected = await self._correct(rolling, correction)
-        return await self._fit(source, self.limits.aiming_at(RETRY_TARGET), rolling=corrected)
+        return await self._correct(view.rolling or Rolling(session_key=0, generation=0), correction)
 
     def tool_loop(self, fitted: Fitted, changed: Callable[[ContextBudget], None]) -> ToolLoop:
         """Return what is asked before the further requests of a call that was fitted."""
@@ -181,7 +186,10 @@ class Fitter:
     def _summarizing(self, limits: Limits) -> Summarizing:
         policy = self.sizer.policy
         setting = SummarizerSetting(
-            ask=self.facts.ask, model=self.facts.model, count=self.sizer.text
+            ask=self.facts.ask,
+            model=self.facts.model,
+            count=self.sizer.text,
+            unit=self.sizer.counter.unit,
         )
         return Summarizing(
             summarizer=summarizer_for(policy.summarizer, setting),
@@ -205,10 +213,11 @@ class Fitter:
 
     def _build(self, outcome: RollOutcome) -> Fitted:
         source, view = self._known_source, outcome.view
-        self._view = view
+        self._view = attrs.evolve(view, reported=None)
         cut = trim(view.messages, view.used_without(), self.limits.cap)
         if cut.dropped or cut.is_over:
             events.history_trimmed(trimmed=cut.dropped, over=cut.is_over, **self.ids)
+        self._used = cut.used
         sent = self._sent(view, cut.dropped)
         rolling, policy = view.rolling, self.sizer.policy
         summary = "" if rolling is None else rolling.summary
@@ -230,7 +239,7 @@ class Fitter:
             system=payload.system,
             summary_version=rolling.version if rolling is not None and summary else None,
         )
-        basis = basis_of(sent, self.facts, rolling)
+        basis = basis_of(source.ids_of(sent), self.facts, rolling)
         return Fitted(prepared=prepared, budget=budget, basis=basis)
 
     def _sent(self, view: View, dropped: int) -> list[Message]:

@@ -12,6 +12,7 @@ import attrs
 from vitehub_chat.conversation import events
 from vitehub_chat.conversation.control import TurnControl, settle
 from vitehub_chat.conversation.lease import ATTEND_EVERY, ATTENDANCE, LEASE
+from vitehub_chat.conversation.setting import write_surely
 from vitehub_chat.conversation.unreadable import unreadable_error
 from vitehub_chat.conversation.waiting import Ended, Seat, WaitingRoom
 from vitehub_chat.errors import (
@@ -139,8 +140,8 @@ class Follower:
         self, ticket_id: str, control: TurnControl, seat: Seat, *, is_late: bool = False
     ) -> RunResult | None:
         """Take the entry back; None if a run has it already, which is then waited for."""
-        taken_back = await settle(
-            self._turns.withdraw(ticket_id, owner=self._successor(), lease=LEASE), control
+        taken_back = await write_surely(
+            lambda: self._turns.withdraw(ticket_id, owner=self._successor(), lease=LEASE), control
         )
         seat.is_withdrawn = taken_back.withdrawn
         if taken_back.next is not None:
@@ -188,6 +189,10 @@ class _Store:
         """
         try:
             answer = await settle(call, self._control)
+        except asyncio.CancelledError:
+            # The end of the event loop; who waits has to leave.
+            self._control.stop("cancelled")
+            return None
         except StateUnavailableError:
             now = asyncio.get_running_loop().time()
             self._away_since = now if self._away_since is None else self._away_since

@@ -75,6 +75,30 @@ class Limiter:
                 del self._lines[key]
 
 
+class Slot:
+    """A place in the line of a key, taken at once, and the slot that it leads to.
+
+    Attributes:
+        entering: Done once the slot is there; cancelled if it was given up before.
+    """
+
+    def __init__(self, limiter: Limiter, key: str, limit: int) -> None:
+        self.entering = asyncio.ensure_future(limiter.enter(key, limit))
+        self._limiter = limiter
+        self._key = key
+        self._is_given_up = False
+
+    def give_up(self) -> None:
+        """Leave the slot or the line; repeating does nothing."""
+        if self._is_given_up:
+            return
+        self._is_given_up = True
+        if not self.entering.done():
+            self.entering.cancel()
+        elif not self.entering.cancelled():
+            self._limiter.leave(self._key)
+
+
 def _go(turn: asyncio.Future[None]) -> None:
     if not turn.done():
         turn.set_result(None)

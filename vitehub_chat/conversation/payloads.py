@@ -12,7 +12,13 @@ from vitehub_chat.model.clock import in_us
 from vitehub_chat.model.json_text import decode_json, encode_json, jsonable
 from vitehub_chat.model.messages import Message
 from vitehub_chat.model.policies import HistoryWindow
-from vitehub_chat.model.requests import Invoker, RunInfo, SessionChoice, TurnRequest
+from vitehub_chat.model.requests import (
+    Invoker,
+    Replacement,
+    RunInfo,
+    SessionChoice,
+    TurnRequest,
+)
 from vitehub_chat.model.ui_messages import read_message
 
 _PLAIN = ("user", "meta", "chat_id", "user_key", "is_dm", "session_given", "trigger")
@@ -37,6 +43,7 @@ def encode_request(request: TurnRequest, messages: Sequence[Message]) -> str:
             "invoker": None if request.invoker is None else attrs.asdict(request.invoker),
             "timeout": None if request.timeout is None else in_us(request.timeout),
             "reply_to": request.reply_to,
+            "replace": None if request.replace is None else attrs.asdict(request.replace),
             "context": {k: v for k, v in request.context.items() if _is_json(v)},
         },
         "input",
@@ -51,6 +58,7 @@ def decode_request(text: str) -> TurnRequest:
     """
     fields: Mapping[str, Any] = decode_json(text)
     run, invoker, timeout = fields["run"], fields["invoker"], fields["timeout"]
+    replace = fields.get("replace")
     return TurnRequest(
         messages=tuple(read_message(message) for message in fields["messages"]),
         run=None if run is None else RunInfo(**run),
@@ -60,6 +68,7 @@ def decode_request(text: str) -> TurnRequest:
         timeout=None if timeout is None else timedelta(microseconds=timeout),
         context=fields["context"],
         reply_to=fields.get("reply_to"),
+        replace=None if replace is None else Replacement(**replace),
         **{name: fields[name] for name in _PLAIN},
     )
 

@@ -97,9 +97,17 @@ class Preparation:
         source = self._source(self.recorded.window, asked.prepared, invocation.prepared)
         return self._fitted(invocation, self._fitter, await self._fitter.fit(source))
 
-    async def invoke_again(self, error: ContextOverflowError) -> Invocation | None:
-        """Make a call smaller that the model refused as too long; None if nothing can be done."""
+    async def invoke_again(
+        self, error: ContextOverflowError, *, may_retry: bool
+    ) -> Invocation | None:
+        """Make a call smaller that the model refused as too long; None if nothing can be done.
+
+        Where it may not be tried again only the estimates of later turns are corrected.
+        """
         if self._fitter is None or self._invocation is None:
+            return None
+        if not may_retry:
+            await self._fitter.correct(error, retries=False)
             return None
         fitted = await self._fitter.fit_again(error)
         if fitted is None:
@@ -153,6 +161,7 @@ class Preparation:
             prepared=prepared,
             window=window,
             recorded=tuple(row.seq for row in self.recorded.rows),
+            current_id=self.recorded.rows[-1].message.id if self.recorded.rows else None,
         )
 
     def _selected(self, window: WindowRows) -> PreparedInvocation:
@@ -163,6 +172,11 @@ class Preparation:
         events.history_selected(self.prepared.selection, **ids)
         for seq in recorded.window.unreadable:
             events.row_quarantined(store="transcripts", seq=seq, **ids)
+        if recorded.truncated is not None:
+            cut = recorded.truncated
+            events.history_truncated(
+                deleted=cut.deleted, generation=cut.generation, summary=cut.summary, **ids
+            )
         if recorded.session is not None and recorded.session.is_new:
             events.session_started(**ids)
         elif self.request.session.action == "switch":

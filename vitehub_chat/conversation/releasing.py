@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import attrs
 
 from vitehub_chat.conversation import events
-from vitehub_chat.conversation.control import StoppedEarly, TurnControl, settle
+from vitehub_chat.conversation.control import StoppedEarly, TurnControl
 from vitehub_chat.conversation.lease import LEASE
 from vitehub_chat.conversation.replies import error_code
 from vitehub_chat.conversation.setting import RunSetting, write_surely
@@ -65,8 +65,8 @@ class Release:
     async def _give_back(self) -> None:
         """Take the message of the caller back, so that it may be sent again."""
         try:
-            taken_back = await settle(
-                self.setting.turns.withdraw(
+            taken_back = await write_surely(
+                lambda: self.setting.turns.withdraw(
                     self.grant.ticket_id,
                     owner=self.setting.successor(),
                     lease=LEASE,

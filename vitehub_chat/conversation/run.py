@@ -156,6 +156,7 @@ class Run:
                 rows=rows,
                 session=session_request(draft, place.conversation, user_key),
                 window=window_request(draft, setting.clock.now()),
+                replaces=draft.request.replaces,
                 ctx=self._lease.context,
             ),
             self._control,
@@ -211,10 +212,11 @@ class Run:
         try:
             await drive(invocation.events(), self._take, self._control, limit)
         except Exception as error:
-            overflow = find_overflow(error) if self._answer.is_empty else None
+            overflow = find_overflow(error)
             if overflow is None:
                 raise
-            again = await ask(preparation.invoke_again(overflow), self._control)
+            retrying = preparation.invoke_again(overflow, may_retry=self._answer.is_empty)
+            again = await ask(retrying, self._control)
             if again is None:
                 raise
             self._answer = Answer(self._answer_id, now)

@@ -59,10 +59,12 @@ class DriverSummarizer:
     Attributes:
         model: The name of the model.
         prompt_size: What its prompts take, messages and summary aside.
+        unit: What sizes are told to the model in.
     """
 
     model: str | None
     prompt_size: int
+    unit: str
     _ask: Ask = attrs.field(alias="ask")
 
     async def __call__(
@@ -75,7 +77,7 @@ class DriverSummarizer:
         deadline: datetime,
     ) -> str:
         """Return what the model makes of the summary so far and the messages."""
-        asked = prompt(previous, messages, max_size=max_size, unit="tokens")
+        asked = prompt(previous, messages, max_size=max_size, unit=self.unit)
         return await self._ask(SYSTEM, asked, deadline=deadline)
 
 
@@ -91,9 +93,10 @@ def create_driver(setting: SummarizerSetting) -> DriverSummarizer:
             path="context.summarizer",
             hint="give 'extractive' or a callable",
         )
-    bare = prompt("", [Message(None, "assistant", ())] * 4, max_size=10_000, unit="tokens")
+    unit = "characters" if setting.unit == "runes" else setting.unit
+    bare = prompt("", [Message(None, "assistant", ())] * 4, max_size=10_000, unit=unit)
     size = setting.count(SYSTEM) + setting.count(bare)
-    return DriverSummarizer(model=setting.model, prompt_size=size, ask=setting.ask)
+    return DriverSummarizer(model=setting.model, prompt_size=size, unit=unit, ask=setting.ask)
 
 
 @attrs.frozen(kw_only=True)

@@ -19,6 +19,8 @@ MAX_ENTRIES: Final = 20
 """How many entries one extraction gives at most."""
 MAX_ENTRY: Final = 1000
 """How many characters an entry has at most."""
+MAX_SHOWN: Final = 8000
+"""How many characters of a message the model is shown."""
 
 EXTRACT: Final = """\
 You keep the long-term memory of an assistant. You are given messages that are about to leave its
@@ -41,7 +43,7 @@ _LINE = re.compile(r"\s*(?:[-*]\s*)?\[(\w+)\]\s*(.+)")
 def extract_prompt(messages: Sequence[Message]) -> str:
     """Return what a model is shown that looks for entries, all of it escaped data."""
     shown = "\n".join(
-        f'<m n="{number}" role="{message.role}">{_escape(text_of(message))}</m>'
+        f'<m n="{number}" role="{message.role}">{_escape(text_of(message)[:MAX_SHOWN])}</m>'
         for number, message in enumerate(messages, 1)
     )
     return f"<messages>\n{shown}\n</messages>"

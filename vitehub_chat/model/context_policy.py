@@ -9,7 +9,7 @@ from typing import Final, Literal, Protocol
 
 import attrs
 
-from vitehub_chat.model.estimates import EstimatorChoice
+from vitehub_chat.model.estimates import EstimatorChoice, SizeUnit
 from vitehub_chat.model.messages import Message
 
 Placement = Literal["system", "user"]
@@ -72,11 +72,13 @@ class SummarizerSetting:
         ask: Asks the driver's model, or None if the driver has none.
         model: The name of that model, or None.
         count: Counts a text in the unit of all sizes.
+        unit: That unit.
     """
 
     ask: Ask | None
     model: str | None
     count: Callable[[str], int]
+    unit: SizeUnit = "tokens"
 
 
 SummarizerChoice = str | Callable[..., Awaitable[str]]

@@ -27,7 +27,7 @@ def freeze_json(value: Json) -> Json:
 _NESTED = frozenset({dict, list})
 
 
-def _refuse(self: object, *_arguments: Any, **_named: Any) -> NoReturn:
+def _refuse(*_arguments: Any, **_named: Any) -> NoReturn:
     raise TypeError("what is stored is shared and cannot be changed; change a copy of it")
 
 

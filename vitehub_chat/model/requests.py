@@ -107,6 +107,13 @@ class TurnRequest:
     reply_to: JsonObject | None = None
 
     @property
+    def replaces(self) -> str | None:
+        """The id of the stored message from which on this turn takes the place of all, or None."""
+        if self.replace is None or self.replace.kind == "continue":
+            return None
+        return self.replace.message_id
+
+    @property
     def current(self) -> Message:
         """The message that this turn answers."""
         return self.messages[-1]

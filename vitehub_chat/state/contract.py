@@ -115,13 +115,20 @@ class TurnStore(Protocol):
         rows: Sequence[NewRow],
         session: SessionRequest | None,
         window: WindowRequest | None = None,
+        replaces: str | None = None,
         ctx: StateContext = NO_CONTEXT,
     ) -> Recorded:
         """Turn the messages of a granted run into rows, resolve its session, read its window.
 
         The rows get consecutive numbers in the order given; one whose id is stored already
         replaces that row and keeps its number. The entries of the run leave the queue. With
-        `session` None nothing is stored and only the entries leave the queue.
+        `session` None nothing is stored and only the entries leave the queue. With `replaces` the
+        session is that of the stored message of this id, and is cut off from it on before: one
+        step, like a truncation and an append, with the same care for the summary.
+
+        Raises:
+            NotFoundError: There is no message to replace; nothing was written.
+            ChatBusyError: Another turn of its session runs (`turn_in_progress`).
         """
 
     async def progress(self, ticket_id: str, /, *, answer: NewRow, ctx: StateContext) -> Row:

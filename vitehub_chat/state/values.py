@@ -13,7 +13,7 @@ from vitehub_chat.model.keys import ConversationKey
 from vitehub_chat.model.messages import Message
 from vitehub_chat.model.policies import SessionPolicy
 from vitehub_chat.model.rolling import Rolling
-from vitehub_chat.model.rows import Row, RowStatus
+from vitehub_chat.model.rows import Row, RowStatus, Truncated
 from vitehub_chat.state.row_requests import AgeLimit, Pruned
 
 
@@ -30,6 +30,9 @@ class NewEntry:
         payload: The input of the run, as JSON text.
         starts_session: Whether it begins a session, and so a group.
         owner: The process that waits for it, or None if nobody does.
+        replaces: The id of the stored message from which on it takes the place of all, or None.
+            It runs alone, an ended turn of its claim is no repeat, and it is refused while a turn
+            of that session waits or runs.
     """
 
     ticket_id: str
@@ -40,6 +43,7 @@ class NewEntry:
     payload: str
     starts_session: bool = False
     owner: str | None = None
+    replaces: str | None = None
 
 
 @attrs.frozen(kw_only=True)
@@ -275,11 +279,16 @@ class RowBatch:
 
 @attrs.frozen(kw_only=True)
 class Recorded:
-    """What recording did: the rows as given, the session, and the rows of the window."""
+    """What recording did: the rows as given, the session, and the rows of the window.
+
+    Attributes:
+        truncated: What was cut off before, or None.
+    """
 
     rows: tuple[Row, ...] = ()
     session: SessionRef | None = None
     window: WindowRows = WindowRows()
+    truncated: Truncated | None = None
 
 
 @attrs.frozen(kw_only=True)

@@ -67,6 +67,7 @@ class AgUiEncoder:
         self._steps = 0
         self._in_step = False
         self._open: tuple[str, str] | None = None
+        self._reasonings: dict[str, int] = {}
         self._held = ""
         self._arguments: dict[str, str] = {}
         self._called: dict[str, bool] = {}
@@ -146,17 +147,25 @@ class AgUiEncoder:
     def _reasoning(self, event: ReasoningDelta) -> Iterator[Chunk]:
         if not event.text:
             return
-        message_id = f"{self._message_id}:{event.part_id}"
         if self._open != ("reasoning", event.part_id):
             yield from self._close()
             self._open = ("reasoning", event.part_id)
+            self._reasonings[event.part_id] = self._reasonings.get(event.part_id, 0) + 1
+            message_id = self._reasoning_id(event.part_id)
             yield {"type": "REASONING_START", "messageId": message_id}
             yield {
                 "type": "REASONING_MESSAGE_START",
                 "messageId": message_id,
                 "role": "reasoning",
             }
+        message_id = self._reasoning_id(event.part_id)
         yield from self._delta("REASONING_MESSAGE_CONTENT", message_id, event.text)
+
+    def _reasoning_id(self, part_id: str) -> str:
+        """Return the id of the reasoning that is open; a part that goes on later is another one."""
+        number = self._reasonings[part_id]
+        message_id = f"{self._message_id}:{part_id}"
+        return message_id if number == 1 else f"{message_id}:{number}"
 
     def _delta(self, kind: str, message_id: str, text: str) -> Iterator[Chunk]:
         delta, self._held = join_halves(self._held, text)
@@ -174,7 +183,7 @@ class AgUiEncoder:
                 yield {"type": "TEXT_MESSAGE_CONTENT", "messageId": self._current, "delta": held}
             yield {"type": "TEXT_MESSAGE_END", "messageId": self._current}
             return
-        message_id = f"{self._message_id}:{part_id}"
+        message_id = self._reasoning_id(part_id)
         if held:
             yield {"type": "REASONING_MESSAGE_CONTENT", "messageId": message_id, "delta": held}
         yield {"type": "REASONING_MESSAGE_END", "messageId": message_id}
@@ -205,6 +214,8 @@ class AgUiEncoder:
         }
 
     def _tool_call(self, event: ToolCall) -> Iterator[Chunk]:
+        if event.call_id in self._called:
+            return
         is_streamed = event.call_id in self._arguments
         yield from self._open_call(event.call_id, event.name)
         if not is_streamed:
@@ -239,8 +250,15 @@ class AgUiEncoder:
             "role": "tool",
         }
 
+    def _end_calls(self) -> Iterator[Chunk]:
+        """End the calls whose input did not come to its end."""
+        for call_id in [each for each in self._arguments if each not in self._called]:
+            yield from self._end_call(call_id)
+
     def _approval(self, event: ApprovalRequested) -> Iterator[Chunk]:
         yield from self._close()
+        if event.call_id in self._arguments and event.call_id not in self._called:
+            yield from self._end_call(event.call_id)
         self._called[event.call_id] = True
         self._interrupts.append(
             {"id": event.approval_id, "reason": "tool_approval", "toolCallId": event.call_id}
@@ -257,6 +275,8 @@ class AgUiEncoder:
 
     def _run_finished(self, event: RunFinished) -> Iterator[Chunk]:
         yield from self._start()
+        yield from self._close()
+        yield from self._end_calls()
         yield from self._end_step()
         outcome: Chunk = {"type": "success"}
         if self._interrupts:
@@ -281,8 +301,7 @@ class AgUiEncoder:
         """Close everything, calls without result too."""
         yield from self._start()
         yield from self._close()
-        for call_id in [each for each in self._arguments if each not in self._called]:
-            yield from self._end_call(call_id)
+        yield from self._end_calls()
         for call_id in [each for each, has_result in self._called.items() if not has_result]:
             yield self._result(call_id, INTERRUPTED)
         yield from self._end_step()

@@ -15,7 +15,7 @@ from vitehub_chat.errors import ConfigError, InputError, NotFoundError
 from vitehub_chat.model.keys import ConversationKey
 from vitehub_chat.model.rows import SessionInfo
 from vitehub_chat.web.principals import Authenticate, Principal, ResolveSession, SessionRef
-from vitehub_chat.web.problems import Refused, refuse
+from vitehub_chat.web.problems import refuse
 from vitehub_chat.web.reading import check_chat_id
 
 UNKNOWN = "There is no such conversation."
@@ -76,7 +76,7 @@ class Access:
             Refused: Nobody is known (401), or they may not (403).
             ConfigError: The application answered with something else.
         """
-        principal = await _ask(self._authenticate, request)
+        principal = await _ask("authenticate", self._authenticate, request)
         if principal is None:
             raise refuse(401, "unauthenticated", "Sign in first.")
         if not isinstance(principal, Principal):
@@ -98,7 +98,7 @@ class Access:
             Refused: They may not (403).
         """
         check_chat_id(chat_id, path)
-        ref = await _ask(self._resolve, request, principal, chat_id)
+        ref = await _ask("resolve_session", self._resolve, request, principal, chat_id)
         if ref is None:
             raise NotFoundError(UNKNOWN)
         if not isinstance(ref, SessionRef) or not isinstance(ref.key, ConversationKey):
@@ -170,14 +170,15 @@ class Access:
         return info
 
 
-async def _ask(function: Callable[..., Any], *arguments: object) -> Any:
+async def _ask(path: str, function: Callable[..., Any], *arguments: object) -> Any:
     try:
         answer = function(*arguments)
         return await answer if inspect.isawaitable(answer) else answer
     except PermissionError:
         raise refuse(403, "forbidden", "This is not allowed.") from None
-    except (InputError, NotFoundError, Refused) as error:
-        raise ConfigError("raised an error of its own use of the chat") from error
+    except (InputError, NotFoundError) as error:
+        # As it is, it would blame the client.
+        raise ConfigError(f"raised {type(error).__name__}", path=path) from error
 
 
 def _wrong(path: str, allowed: str, value: object) -> ConfigError:

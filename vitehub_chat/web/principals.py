@@ -8,10 +8,10 @@ from typing import Any
 import attrs
 
 from vitehub_chat.model.json_text import JsonObject
-from vitehub_chat.model.keys import ConversationKey, encode_key, fit_id
+from vitehub_chat.model.keys import ConversationKey, fit_id
 
 CHANNEL = "web"
-"""The channel of conversations that `per_user_sessions` names."""
+"""What the channels of the conversations begin with that `per_user_sessions` names."""
 
 
 @attrs.frozen
@@ -52,6 +52,10 @@ ResolveSession = Callable[[Any, Principal, str], SessionRef | Awaitable[SessionR
 
 
 def per_user_sessions(request: Any, principal: Principal, chat_id: str) -> SessionRef:  # noqa: ARG001 - a resolver is given the request
-    """Give every user a namespace of their own: no name reaches another user's conversation."""
-    thread = fit_id(encode_key(principal.user_id, chat_id))
-    return SessionRef(ConversationKey(principal.tenant_id, None, CHANNEL, thread))
+    """Give every user a namespace of their own: no name reaches another user's conversation.
+
+    The user is part of the channel, so that ids of sessions, which are looked up in a whole
+    channel, reach nobody else's either.
+    """
+    channel = fit_id(f"{CHANNEL}:{principal.user_id}")
+    return SessionRef(ConversationKey(principal.tenant_id, None, channel, chat_id))

@@ -49,6 +49,11 @@ class LiveRun:
         """What made the chunks, and makes frames of them."""
         return self._encoder
 
+    @property
+    def is_here(self) -> bool:
+        """Whether it runs in the event loop that asks."""
+        return self.task.get_loop() is asyncio.get_running_loop()
+
     async def ended(self) -> None:
         """Wait until the turn is over and recorded; cancelling this stops nothing."""
         await asyncio.wait({self.task})
@@ -131,7 +136,7 @@ class RunRegistry:
 
     async def settle(self, grace: timedelta) -> None:
         """Wait until the turns end by themselves; stop those that outlast the grace."""
-        runs = [run for each in self._runs.values() for run in each]
+        runs = [run for each in self._runs.values() for run in each if run.is_here]
         if runs:
             await asyncio.wait([run.task for run in runs], timeout=grace.total_seconds())
         late = [run for run in runs if not run.task.done()]
@@ -141,7 +146,7 @@ class RunRegistry:
 
     def _at(self, place: Place) -> list[LiveRun]:
         runs = self._runs.get(place_key(place), ())
-        return [run for run in runs if not run.task.done()]
+        return [run for run in runs if run.is_here and not run.task.done()]
 
 
 async def _end(runs: Iterable[LiveRun]) -> None:

@@ -17,10 +17,12 @@ from vitehub_chat.state.memory.entries import MemoryEntries
 from vitehub_chat.state.memory.rows import MemoryRows
 from vitehub_chat.state.records import RowRecord, SessionRecord
 from vitehub_chat.state.steps import (
+    admission,
     collecting,
     finishing,
     indexing,
     listing,
+    making_room,
     pruning,
     reading,
     recording,
@@ -146,7 +148,43 @@ def checks_nothing(_check: Any) -> Any:
     return mutated
 
 
+def cuts_nothing_first(_record_replacing: Any) -> Any:
+    def mutated(
+        tx: Transaction,
+        ticket_id: str,
+        rows: Any,
+        request: Any,
+        window: Any,
+        _replaces: str,
+        writing: recording.Writing,
+    ) -> Any:
+        return recording.record_turn(tx, ticket_id, rows, request, window, writing)
+
+    return mutated
+
+
 MUTANTS = (
+    Mutant(
+        name="appends behind what is to be replaced",
+        target=making_room,
+        attribute="record_replacing",
+        replace=cuts_nothing_first,
+        caught_by="making_room.an_edited_message_takes_the_place_of_all_from_it_on",
+    ),
+    Mutant(
+        name="replaces beside a turn",
+        target=making_room,
+        attribute="check_at_rest",
+        replace=always(None),
+        caught_by="making_room.nothing_is_replaced_while_a_turn_waits_or_runs",
+    ),
+    Mutant(
+        name="does not look where a message is that is replaced",
+        target=admission,
+        attribute="check_replaceable",
+        replace=always(None),
+        caught_by="making_room.what_is_not_there_is_not_replaced",
+    ),
     Mutant(
         name="cuts between a call and its result",
         target=truncating,

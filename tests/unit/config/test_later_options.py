@@ -60,24 +60,11 @@ CONTEXT: dict[str, object] = {
     "wrap_current": False,
     "summarizer": "fast",
 }
-PRUNE: dict[str, object] = {
-    "enabled": True,
-    "mode": "hide",
-    "max_age_hours": 0.5,
-    "max_messages": 0,
-    "max_tokens": None,
-    "preserve_system": False,
-    "estimator": "chars4",
-    "message_overhead": 0,
-}
 
 
 @pytest.mark.parametrize(
     ("options", "path"),
     [
-        ({"transcripts": {"prune": True}}, "transcripts.prune"),
-        ({"transcripts": {"prune": {}}}, "transcripts.prune"),
-        ({"transcripts": {"prune": PRUNE, "retention": "forever"}}, "transcripts.prune"),
         ({"search_tools": True}, "search_tools"),
     ],
 )
@@ -154,12 +141,3 @@ def test_they_are_checked_before_they_are_refused(options: dict[str, object], pa
 )
 def test_a_retention_that_is_none_is_refused(value: object) -> None:
     assert refusal({"transcripts": {"retention": value}}).path == "transcripts.retention"
-
-
-@pytest.mark.parametrize("prune", [True, {}, {"mode": "delete"}])
-def test_what_is_kept_forever_cannot_be_pruned(prune: object) -> None:
-    error = refusal({"transcripts": {"retention": "forever", "prune": prune}})
-    assert (error.path, "transcripts.retention" in error.message) == (
-        "transcripts.prune.mode",
-        True,
-    )

@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from vitehub_chat.config.chat_options import lower_chat_options
-from vitehub_chat.errors import ConfigOverrideWarning
+from vitehub_chat.errors import ConfigError, ConfigOverrideWarning
 from vitehub_chat.model.memory_policy import MemoryPolicy
 
 
@@ -72,6 +72,15 @@ def test_what_is_not_given_has_its_default() -> None:
 def test_second_names_mean_the_same() -> None:
     given = {"root": "notes", "memory_auto_extract": False, "memoryAutoAppend": True}
     assert lower(given) == MemoryPolicy(root=Path("notes"), extract=False, append_every_turn=True)
+
+
+@pytest.mark.parametrize(
+    ("name", "other"),
+    [("extract", "memory_auto_extract"), ("append_every_turn", "memoryAutoAppend")],
+)
+def test_both_names_of_an_option_at_once_are_refused(name: str, other: str) -> None:
+    with pytest.raises(ConfigError, match=name):
+        lower({"root": "notes", name: True, other: True})
 
 
 @pytest.mark.parametrize(

@@ -59,7 +59,7 @@ def test_a_call_that_may_still_be_answered_ends_the_batch() -> None:
 
 @pytest.mark.parametrize(("decided", "taken"), [(False, 1), (True, 3)])
 def test_a_call_whose_approval_is_open_is_kept_whatever_is_said_behind_it(
-    decided: bool, taken: int
+    *, decided: bool, taken: int
 ) -> None:
     asked = calls("1", also=(ApprovalRequestPart("ask", "1"),))
     answered = Message("d", "user", (ApprovalDecisionPart("ask", approved=False),))

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import asyncio
+from collections.abc import Iterable, Mapping, Sequence
 
 import attrs
 
 from vitehub_chat.conversation import events
-from vitehub_chat.conversation.memory.inventory import FlushRecord, NoteInventory
+from vitehub_chat.conversation.memory.inventory import ListedNote, NoteInventory
 from vitehub_chat.conversation.memory.sinks import (
     PATH,
     MemorySinkSetting,
-    check_sink,
+    find_sink,
     removing,
-    sink_for,
 )
 from vitehub_chat.errors import ChatBusyError, ConfigError
 from vitehub_chat.model.keys import ConversationKey
@@ -58,16 +58,16 @@ class Clearing:
             ChatBusyError: A turn runs here (`turn_in_progress`); nothing was deleted.
             ConfigError: Notes are to be deleted and the sink cannot; nothing was deleted.
         """
-        records = await self._records() if delete_session or delete_notes or self.policy else ()
-        notes = [record.note for record in records]
+        listed = await self._listed() if delete_session or delete_notes or self.policy else ()
+        notes = [each.note for each in listed]
         if not delete_notes:
             counts = await self._clear(delete_session=delete_session)
             if not delete_session and self.session_id is None:
-                await self._inventory.restore(records)
+                await self._inventory.restore(listed)
             return Cleared(counts, notes if delete_session else ())
         planned = await self._inventory.planned_removal(self.session_id)
         notes = list(dict.fromkeys([*planned, *notes]))
-        sink = self._sink() if notes else None
+        sink = await self._sink() if notes else None
         await self._inventory.plan_removal(self.session_id, notes)
         try:
             counts = await self._clear(delete_session=delete_session)
@@ -81,14 +81,14 @@ class Clearing:
         """Delete the notes that a call before was about to delete when it broke off."""
         planned = await self._inventory.planned_removal(self.session_id)
         if planned:
-            await self._remove(self._sink(), planned)
+            await self._remove(await self._sink(), planned)
 
     @property
     def _inventory(self) -> NoteInventory:
         return NoteInventory(self.state.values, self.key)
 
-    async def _records(self) -> list[FlushRecord]:
-        found = await self._inventory.records()
+    async def _listed(self) -> Sequence[ListedNote]:
+        found = await self._inventory.listed()
         return [each for each in found if self.session_id in {None, each.session_id}]
 
     async def _clear(self, *, delete_session: bool) -> Mapping[str, int]:
@@ -98,21 +98,21 @@ class Clearing:
         events.history_cleared(counts=counts, key=self.key, session_id=self.session_id)
         return counts
 
-    async def _remove(self, sink: RemovingSink | None, notes: Iterable[MemoryNote]) -> None:
-        for note in notes:
-            if sink is not None:
+    async def _remove(self, sink: RemovingSink | None, notes: Sequence[MemoryNote]) -> None:
+        if sink is not None:
+            for note in notes:
                 await sink.remove(note.flush_id, date=note.date)
-            await self._inventory.forget(note.flush_id)
+        await self._inventory.forget(notes)
         await self._inventory.plan_removal(self.session_id, ())
 
-    def _sink(self) -> RemovingSink:
+    async def _sink(self) -> RemovingSink:
         if self.policy is None:
             raise ConfigError(
                 "is needed to delete notes", path="memory", hint="say where they are kept"
             )
-        check_sink(self.policy)
+        make_sink = await asyncio.to_thread(find_sink, self.policy)
         setting = MemorySinkSetting(conversation=self.key, values=self.state.values)
-        found = removing(sink_for(self.policy, setting))
+        found = removing(make_sink(setting))
         if found is None:
             raise ConfigError(
                 "cannot delete notes", path=PATH, hint="see RemovingSink, or keep the notes"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence, Set
 from datetime import date
 from typing import Any, Final, cast
 
@@ -36,10 +36,13 @@ class FlushRecord:
     is_noted: bool = False
     is_extracted: bool = False
 
-    @property
-    def note(self) -> MemoryNote:
-        """The section."""
-        return MemoryNote(flush_id=self.flush_id, date=self.date)
+
+@attrs.frozen
+class ListedNote:
+    """A section and the session that it quotes."""
+
+    note: MemoryNote
+    session_id: str | None
 
 
 @attrs.frozen
@@ -58,9 +61,11 @@ class NoteInventory:
         if found is not None:
             return found
         record = FlushRecord(flush_id=flush_id, session_id=session_id, date=today)
-        # First what lists it, then itself: what is repeated in the list counts once.
-        await self._list(record)
-        await self._set_if_absent(record)
+        # First what lists it, then itself, or it would be written without being listed.
+        await self._list(today, [[flush_id, session_id]])
+        await self.values.set_if_absent(
+            FLUSH + flush_id, value=_to_json(record), scope=self.conversation
+        )
         return await self._get(flush_id) or record
 
     async def go_on(self, record: FlushRecord, **done: Any) -> FlushRecord:
@@ -71,26 +76,33 @@ class NoteInventory:
         )
         return changed
 
-    async def records(self) -> tuple[FlushRecord, ...]:
-        """Return all that was begun, by day."""
-        days = dict.fromkeys(await self.values.get_list(DAYS, scope=self.conversation))
-        ids: dict[str, None] = {}
-        for day in sorted(map(str, days)):
-            listed = await self.values.get_list(f"{DAY}{day}", scope=self.conversation)
-            ids.update(dict.fromkeys(map(str, listed)))
-        found = [await self._get(flush_id) for flush_id in ids]
-        return tuple(record for record in found if record is not None)
+    async def listed(self) -> tuple[ListedNote, ...]:
+        """Return all sections that were begun, by day."""
+        days = await self.values.get_list(DAYS, scope=self.conversation)
+        found: dict[ListedNote, None] = {}
+        for day in sorted({str(each) for each in days}):
+            for item in await self.values.get_list(DAY + day, scope=self.conversation):
+                flush_id, session_id = cast(list[Any], item)
+                note = MemoryNote(flush_id=flush_id, date=date.fromisoformat(day))
+                found[ListedNote(note, session_id)] = None
+        return tuple(found)
 
-    async def restore(self, records: Iterable[FlushRecord]) -> None:
-        """Keep records again that were deleted with what was said."""
-        for record in records:
-            if await self._get(record.flush_id) is None:
-                await self._list(record)
-                await self._set_if_absent(record)
+    async def restore(self, listed: Iterable[ListedNote]) -> None:
+        """List sections again that were forgotten with what was said."""
+        by_day: dict[date, list[Json]] = {}
+        for each in listed:
+            by_day.setdefault(each.note.date, []).append([each.note.flush_id, each.session_id])
+        for day, items in by_day.items():
+            await self._list(day, items)
 
-    async def forget(self, flush_id: str) -> None:
-        """Forget a section that was removed."""
-        await self.values.delete(FLUSH + flush_id, scope=self.conversation)
+    async def forget(self, notes: Iterable[MemoryNote]) -> None:
+        """Forget sections that were removed."""
+        by_day: dict[date, set[str]] = {}
+        for note in notes:
+            by_day.setdefault(note.date, set()).add(note.flush_id)
+            await self.values.delete(FLUSH + note.flush_id, scope=self.conversation)
+        for day, ids in by_day.items():
+            await self._unlist(DAY + day.isoformat(), ids)
 
     async def plan_removal(self, session_id: str | None, notes: Iterable[MemoryNote]) -> None:
         """Note what is about to be removed, where it outlasts the conversation; or nothing."""
@@ -121,19 +133,21 @@ class NoteInventory:
         found = await self.values.get(FLUSH + flush_id, scope=self.conversation)
         return None if not isinstance(found, Mapping) else _from_json(flush_id, found)
 
-    async def _set_if_absent(self, record: FlushRecord) -> None:
-        await self.values.set_if_absent(
-            FLUSH + record.flush_id, value=_to_json(record), scope=self.conversation
-        )
+    async def _list(self, day: date, items: Sequence[Json]) -> None:
+        name = day.isoformat()
+        count = await self.values.append_to_list(DAY + name, items=items, scope=self.conversation)
+        is_new = count == len(items)
+        if is_new or name not in await self.values.get_list(DAYS, scope=self.conversation):
+            await self.values.append_to_list(DAYS, items=[name], scope=self.conversation)
 
-    async def _list(self, record: FlushRecord) -> None:
-        day = record.date.isoformat()
-        key = DAY + day
-        count = await self.values.append_to_list(
-            key, items=[record.flush_id], scope=self.conversation
-        )
-        if count == 1 or day not in await self.values.get_list(DAYS, scope=self.conversation):
-            await self.values.append_to_list(DAYS, items=[day], scope=self.conversation)
+    async def _unlist(self, key: str, ids: Set[str]) -> None:
+        while True:
+            listed = list(await self.values.get_list(key, scope=self.conversation))
+            left = [item for item in listed if cast(list[Any], item)[0] not in ids]
+            if left == listed or await self.values.compare_and_set(
+                key, expected=listed, value=left, scope=self.conversation
+            ):
+                return
 
 
 def _to_json(record: FlushRecord) -> Json:

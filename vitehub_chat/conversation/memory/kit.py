@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 from datetime import datetime
+from typing import Self
 
 import attrs
 
@@ -11,7 +13,7 @@ from vitehub_chat.conversation.flushing import Flush, FlushSetting
 from vitehub_chat.conversation.memory.flush import MemoryFlush
 from vitehub_chat.conversation.memory.inventory import NoteInventory
 from vitehub_chat.conversation.memory.notes import NoteWriter
-from vitehub_chat.conversation.memory.sinks import MemorySinkSetting, check_sink, sink_for
+from vitehub_chat.conversation.memory.sinks import MakeSink, MemorySinkSetting, find_sink
 from vitehub_chat.formatting.memory_sections import flush_id_of
 from vitehub_chat.model.clock import Clock
 from vitehub_chat.model.keys import ConversationKey
@@ -30,14 +32,23 @@ class MemoryKit:
         policy: What was decided.
         state: Where it is kept how far a flush is.
         clock: What days are told by.
+        make_sink: Gives a conversation its sink.
     """
 
     policy: MemoryPolicy
     state: AgentState
     clock: Clock
+    make_sink: MakeSink
 
-    def __attrs_post_init__(self) -> None:
-        check_sink(self.policy)
+    @classmethod
+    async def open(cls, policy: MemoryPolicy, *, state: AgentState, clock: Clock) -> Self:
+        """Find the sink, which may import and read files, and return the kit.
+
+        Raises:
+            ConfigError: The sink cannot be used here.
+        """
+        make_sink = await asyncio.to_thread(find_sink, policy)
+        return cls(policy=policy, state=state, clock=clock, make_sink=make_sink)
 
     def flush(self, setting: FlushSetting) -> Flush:
         """Return what archives the batches of one turn."""
@@ -83,7 +94,7 @@ class MemoryKit:
     def _writer(self, scope: ConversationKey) -> NoteWriter:
         setting = MemorySinkSetting(conversation=scope, values=self.state.values)
         return NoteWriter(
-            sink=sink_for(self.policy, setting),
+            sink=self.make_sink(setting),
             inventory=NoteInventory(self.state.values, scope),
             limit=self.policy.note_timeout,
         )

@@ -6,7 +6,8 @@ import asyncio
 import functools
 from collections.abc import Callable
 from datetime import date, timedelta
-from typing import Any, Final, TypeVar, cast
+from pathlib import Path
+from typing import Final, TypeVar, cast
 
 import attrs
 
@@ -49,38 +50,43 @@ class MemorySinkSetting:
     values: KeyValue
 
 
-def check_sink(policy: MemoryPolicy) -> None:
-    """Refuse a sink that cannot be used here, before anything is written.
+MakeSink = Callable[[MemorySinkSetting], MemorySink]
+"""Gives a conversation its sink."""
+
+
+def find_sink(policy: MemoryPolicy) -> MakeSink:
+    """Return what gives a conversation its sink; may import and read files.
 
     Raises:
         ConfigError: No sink has the name, or notes are files and this is the production of a
             serverless platform.
     """
-    host = None if policy.root is None else production_host()
-    if host is not None:
-        raise ConfigError(
-            f"a local folder does not last on {host}",
-            path="memory.root",
-            hint=f"give memory.sink='state', with {STATE_URL_VARIABLE} set to a database server",
-        )
-    if isinstance(policy.sink, str):
-        plugins.memory_sinks.get(policy.sink, path=PATH)
-
-
-def sink_for(policy: MemoryPolicy, setting: MemorySinkSetting) -> MemorySink:
-    """Return the sink of a conversation.
-
-    Raises:
-        ConfigError: No sink has the name, or what it built is none.
-    """
     if policy.root is not None:
-        return FileSink(NoteFolder(policy.root), policy.note_timeout)
-    sink: Any = policy.sink
-    if isinstance(sink, str):
-        sink = plugins.memory_sinks.get(sink, path=PATH)(setting)
-        if not callable(getattr(sink, "append", None)):
+        files = FileSink(NoteFolder(_folder_that_lasts(policy.root)), policy.note_timeout)
+        return lambda _setting: files
+    sink = policy.sink
+    if not isinstance(sink, str):
+        return lambda _setting: cast(MemorySink, sink)
+    create = plugins.memory_sinks.get(sink, path=PATH)
+
+    def make(setting: MemorySinkSetting) -> MemorySink:
+        made = create(setting)
+        if not callable(getattr(made, "append", None)):
             raise ConfigError("built nothing with `append`", path=PATH, hint="see MemorySink")
-    return cast(MemorySink, sink)
+        return cast(MemorySink, made)
+
+    return make
+
+
+def _folder_that_lasts(root: Path) -> Path:
+    host = production_host()
+    if host is None:
+        return root
+    raise ConfigError(
+        f"a local folder does not last on {host}",
+        path="memory.root",
+        hint=f"give memory.sink='state', with {STATE_URL_VARIABLE} set to a database server",
+    )
 
 
 def removing(sink: MemorySink) -> RemovingSink | None:

@@ -49,7 +49,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Coroutine, Sequence
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 from vitehub_chat.errors import StateClosedError
 from vitehub_chat.model.clock import Clock, SystemClock, to_epoch_us
@@ -74,6 +74,9 @@ from vitehub_chat.state.sql.upkeep import Upkeep
 from vitehub_chat.state.stepped import Step, SteppedAgentState
 
 T = TypeVar("T")
+
+_SLICES_AT_OPEN: Final = 5
+"""How often some of what is over is removed at once, if there is so much."""
 
 
 class SqlAgentState(SteppedAgentState):
@@ -201,7 +204,8 @@ class SqlAgentState(SteppedAgentState):
         engine = self._engine_of(texts, secret)
         if self.retention == "forever":
             await engine.upkeep.keep_forever()
-        await engine.upkeep.clean_if_due()
+        for _ in range(_SLICES_AT_OPEN):
+            await engine.upkeep.clean_if_due()
         return engine
 
     def _engine_of(self, texts: Texts, secret: bytes) -> Engine:

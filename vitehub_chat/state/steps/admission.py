@@ -20,6 +20,7 @@ from vitehub_chat.state.steps.granting import (
     live_lock,
     reclaim,
 )
+from vitehub_chat.state.steps.making_room import check_replaceable
 from vitehub_chat.state.tables import Transaction
 from vitehub_chat.state.values import Admission, NewEntry
 
@@ -41,10 +42,14 @@ class Terms:
 def admit(tx: Transaction, new: NewEntry, terms: Terms) -> Admission:
     """Carry out `TurnStore.admit`."""
     tx.entries.purge(terms.now, PURGED_PER_ADMISSION)
+    if new.replaces is not None:
+        check_replaceable(tx, new, terms.now)
     entry = _entry_of(new, terms)
     if entry.claim_key is not None:
         first = tx.entries.by_claim(entry.claim_key)
-        if first is not None and _is_repeat(tx, first, terms.now):
+        if first is not None and first.state == "ended" and new.replaces is not None:
+            tx.entries.update(attrs.evolve(first, claim_key=None))
+        elif first is not None and _is_repeat(tx, first, terms.now):
             granted = None
             if first.state != "ended":
                 granted = grant_next(tx, first.lock_key, new.owner or "", terms.lease, terms.now)
@@ -137,7 +142,7 @@ def _entry_of(new: NewEntry, terms: Terms) -> EntryRecord:
         claim_key=None if new.claim_id is None else encode_key(conversation, new.claim_id),
         payload=new.payload,
         starts_session=new.starts_session,
-        coalesces=terms.policy.coalesces,
+        coalesces=terms.policy.coalesces and new.replaces is None,
         state="waiting",
         owner=new.owner,
         attended_until=now + min(terms.lease, ATTENDANCE) if new.owner is not None else 0,

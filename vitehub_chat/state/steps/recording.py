@@ -45,12 +45,13 @@ def record_turn(
     session: SessionRequest | None,
     window: WindowRequest | None,
     writing: Writing,
+    into: SessionRecord | None = None,
 ) -> Recorded:
-    """Carry out `TurnStore.record`."""
+    """Carry out `TurnStore.record`, in a session that is known or is to be resolved."""
     recorded = Recorded()
     session_key = None
     if session is not None:
-        recorded = append_rows(tx, rows, session, window, writing)
+        recorded = append_rows(tx, rows, session, window, writing, into)
         session_key = None if recorded.session is None else recorded.session.key
     for entry in tx.entries.of_run(ticket_id):
         tx.entries.update(
@@ -65,9 +66,10 @@ def append_rows(
     request: SessionRequest,
     window: WindowRequest | None,
     writing: Writing,
+    into: SessionRecord | None = None,
 ) -> Recorded:
     """Store rows in the session that they belong to, and read the rows beside them."""
-    session, is_new = resolve_session(tx, request, writing.now)
+    session, is_new = (into, False) if into else resolve_session(tx, request, writing.now)
     if is_new:
         conversation = tx.conversations.ensure(request.conversation.encode())
         session = store_session(tx, session, conversation)

@@ -15,7 +15,12 @@ def is_running(tx: Transaction, scope: Scope, now: int) -> bool:
 
 
 def check_at_rest(
-    tx: Transaction, scope: Scope, now: int, *, ignores_waiting: bool = False
+    tx: Transaction,
+    scope: Scope,
+    now: int,
+    *,
+    ignores_waiting: bool = False,
+    ignores_run: str | None = None,
 ) -> None:
     """Refuse to go on while a turn is under way.
 
@@ -24,6 +29,8 @@ def check_at_rest(
     """
     for entry in entries_in(tx, scope):
         if ignores_waiting and entry.state == "waiting":
+            continue
+        if ignores_run is not None and entry.run_ticket_id == ignores_run:
             continue
         if _is_active(tx, entry, now):
             raise ChatBusyError("a turn of this conversation is running", code="turn_in_progress")

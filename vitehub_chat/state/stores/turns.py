@@ -22,6 +22,7 @@ from vitehub_chat.state.steps import (
     admission,
     finishing,
     granting,
+    making_room,
     recording,
     running,
     sweeping,
@@ -74,6 +75,13 @@ class Turns(Store):
             lock_keys=(entry.lock_key,),
             claim_key=None if claim is None else encode_key(entry.conversation.encode(), claim),
         )
+        if entry.replaces is not None:
+            needs = attrs.evolve(
+                needs,
+                conversation=entry.conversation,
+                message_ids=(entry.replaces,),
+                has_open=True,
+            )
         return await self._write(step, ctx, needs)
 
     async def take(
@@ -135,22 +143,34 @@ class Turns(Store):
         rows: Sequence[NewRow],
         session: SessionRequest | None,
         window: WindowRequest | None = None,
+        replaces: str | None = None,
         ctx: StateContext = NO_CONTEXT,
     ) -> Recorded:
         """Carry out `TurnStore.record`."""
-        return await self._write(
-            lambda tx: recording.record_turn(
-                tx, ticket_id, rows, session, window, self._writing(ctx, ticket_id)
-            ),
-            ctx,
-            Needs(
-                now=self._now(ctx),
-                ticket_id=ticket_id,
-                session=session,
-                message_ids=() if session is None else ids_of(rows),
-                window=window,
-            ),
+
+        def step(tx: Transaction) -> Recorded:
+            writing = self._writing(ctx, ticket_id)
+            if replaces is None or session is None:
+                return recording.record_turn(tx, ticket_id, rows, session, window, writing)
+            return making_room.record_replacing(
+                tx, ticket_id, rows, session, window, replaces, writing
+            )
+
+        needs = Needs(
+            now=self._now(ctx),
+            ticket_id=ticket_id,
+            session=session,
+            message_ids=() if session is None else ids_of(rows),
+            window=window,
         )
+        if replaces is not None and session is not None:
+            needs = attrs.evolve(
+                needs,
+                conversation=session.conversation,
+                message_ids=(*needs.message_ids, replaces),
+                has_open=True,
+            )
+        return await self._write(step, ctx, needs)
 
     async def progress(self, ticket_id: str, /, *, answer: NewRow, ctx: StateContext) -> Row:
         """Carry out `TurnStore.progress`."""

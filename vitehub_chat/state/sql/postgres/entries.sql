@@ -41,14 +41,20 @@ WHERE ticket_id = :ticket_id
 -- Delete one entry.
 DELETE FROM {prefix}entries WHERE ticket_id = :ticket_id
 
--- name: stalled
--- Open entries whose lock nobody holds, from the small index of open entries.
-{select_entry}
-WHERE state IN ('waiting', 'running', 'recorded') AND position > :above AND NOT EXISTS (
+-- name: unheld
+-- The lock of an entry is held by nobody, or its lease is over.
+NOT EXISTS (
     SELECT 1 FROM {prefix}locks AS held
     WHERE held.lock_key_hash = {prefix}entries.lock_key_hash AND held.until > :now
 )
-ORDER BY position LIMIT :limit
+
+-- name: stalled
+-- Open entries whose lock nobody holds, from the two small indexes of open entries.
+SELECT * FROM (
+    {select_entry} WHERE state = 'waiting' AND position > :above AND {unheld}
+    UNION ALL
+    {select_entry} WHERE state IN ('running', 'recorded') AND position > :above AND {unheld}
+) AS open_entries ORDER BY position LIMIT :limit
 
 -- name: with_payload
 -- Entries that still have their payload.
@@ -66,8 +72,8 @@ DELETE FROM {prefix}entries WHERE position IN (
 -- name: delete_conversation
 -- Delete the entries recorded in the sessions of a conversation, and those that wait in it.
 DELETE FROM {prefix}entries
-WHERE (conversation_hash = :conversation_hash AND session_key IS NULL) OR session_key IN (
-    SELECT key FROM {prefix}sessions WHERE conversation_key = :conversation_key
+WHERE (conversation_hash = :conversation_hash AND session_key IS NULL) OR session_key = ANY (
+    ARRAY(SELECT key FROM {prefix}sessions WHERE conversation_key = :conversation_key)
 )
 
 -- name: delete_session

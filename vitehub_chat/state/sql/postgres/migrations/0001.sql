@@ -54,8 +54,6 @@ CREATE INDEX {prefix}entries_waiting ON {prefix}entries (lock_key_hash, position
     WHERE state = 'waiting';
 CREATE INDEX {prefix}entries_run ON {prefix}entries (run_ticket_id)
     WHERE state IN ('running', 'recorded');
-CREATE INDEX {prefix}entries_open ON {prefix}entries (position)
-    WHERE state IN ('waiting', 'running', 'recorded');
 CREATE INDEX {prefix}entries_conversation ON {prefix}entries (conversation_hash);
 CREATE INDEX {prefix}entries_session ON {prefix}entries (session_key)
     WHERE session_key IS NOT NULL;

@@ -48,14 +48,14 @@ SELECT {lock_columns} FROM (
 ) AS wanted {holder}
 
 -- name: sessions_here
--- The numbers of the sessions whose rows a conversation has.
-(SELECT key FROM {prefix}sessions WHERE conversation_key = {conversation})
+-- Any of the sessions whose rows a conversation has; as an array, which an index can look up.
+ANY (ARRAY(SELECT key FROM {prefix}sessions WHERE conversation_key = {conversation}))
 
 -- name: locks_of_open
 -- The locks that open entries of a conversation and of its sessions want.
 SELECT {lock_columns} FROM (
     SELECT DISTINCT lock_key AS key FROM {prefix}entries
-    WHERE (conversation_hash = :encoded_hash OR session_key IN {sessions_here})
+    WHERE (conversation_hash = :encoded_hash OR session_key = {sessions_here})
         AND state IN ('waiting', 'running', 'recorded')
 ) AS wanted {holder}
 
@@ -77,14 +77,14 @@ WHERE ticket_id = :ticket_id OR (claim_key_hash = :claim_key_hash AND claim_key 
 -- name: open_entries
 -- The entries of a conversation and of its sessions that have not ended.
 {select_entry}
-WHERE (conversation_hash = :encoded_hash OR session_key IN {sessions_here})
+WHERE (conversation_hash = :encoded_hash OR session_key = {sessions_here})
     AND state IN ('waiting', 'running', 'recorded')
 
 -- name: count_entries
 -- Count the entries of a conversation's sessions, and those that wait in it.
 SELECT count(*) FROM {prefix}entries
 WHERE (
-    (conversation_hash = :encoded_hash AND session_key IS NULL) OR session_key IN {sessions_here}
+    (conversation_hash = :encoded_hash AND session_key IS NULL) OR session_key = {sessions_here}
 ) AND NOT (state IN ('ended', 'lost') AND keep_until <= :now)
 
 -- name: count_entries_of_session
