@@ -242,6 +242,7 @@ def all_registries() -> tuple[Registry[Factory], ...]:
         summarizers,
         token_estimators,
         memory_sinks,
+        formats,
     )
 
 
@@ -341,3 +342,6 @@ memory_sinks: Registry[Factory] = Registry(
     {"state": "vitehub_chat.conversation.memory.sinks:create_state"},
 )
 """Name to factory `(setting: MemorySinkSetting) -> MemorySink`."""
+
+formats: Registry[Factory] = Registry("vitehub_chat.formats", _is_factory, {})
+"""Name to factory `() -> Profile`."""

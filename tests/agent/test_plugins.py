@@ -373,6 +373,7 @@ def test_the_registries_of_all_groups_are_known() -> None:
         "vitehub_chat.summarizers",
         "vitehub_chat.token_estimators",
         "vitehub_chat.memory_sinks",
+        "vitehub_chat.formats",
     ]
 
 

@@ -10,7 +10,13 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
-from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart, ToolReturnPart
+from pydantic_ai.messages import (
+    ModelMessage,
+    ModelResponse,
+    TextPart,
+    ToolCallPart,
+    ToolReturnPart,
+)
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 
 from tests.bugs.support import NAME, WINDOW, agent_on, change, given, rows_of, say, texts_of
@@ -101,6 +107,43 @@ async def test_L237_tool_results_before_a_kill_are_durable(children: Children, p
         assert outputs == ["seen 0", "seen 1"]
         assert answer.status == "interrupted"
         await agent.aclose()
+
+
+async def test_L158_after_a_kill_in_a_tool_the_next_turn_is_valid(
+    children: Children, path: Path
+) -> None:
+    url = f"file:{path}"
+    await asyncio.to_thread(
+        children.kill_at,
+        at_point("noted", 2),
+        url=url,
+        ahead_s=0,
+        threads={"t": ["A"]},
+        hold="noted",
+        times=2,
+        tools=4,
+    )
+    asked: list[list[ModelMessage]] = []
+
+    async def answer(messages: list[ModelMessage], _info: AgentInfo) -> AsyncIterator[Any]:
+        asked.append(messages)
+        yield "fine"
+
+    async with open_agent_state(url, clock=Ahead(31)) as state:
+        agent = define_agent(
+            name="station",
+            driver=create({"model": FunctionModel(stream_function=answer)}),
+            capabilities=[chat(trigger_history={"source": "transcript", "max_messages": 9})],
+            state=state,
+        )
+        result = await say(agent, "B")
+        await agent.aclose()
+    assert (result.status, result.text) == ("complete", "fine")
+    parts = [part for each in asked[0] for part in each.parts]
+    calls = [part.tool_call_id for part in parts if isinstance(part, ToolCallPart)]
+    returns = [part.tool_call_id for part in parts if isinstance(part, ToolReturnPart)]
+    assert calls != []
+    assert returns == calls
 
 
 async def test_L246_a_turn_cancelled_after_its_last_word_is_saved(

@@ -63,8 +63,6 @@ async def test_L288_what_was_deleted_with_its_notes_is_in_no_file(tmp_path: Path
         assert "a marker" in await asyncio.to_thread(note.read_text, "utf-8")
         key = ConversationKey(None, NAME, None, "t")
         sessions = (await agent.conversations().sessions()).items
-        cleared = await agent.conversations().delete(
-            key, sessions[0].session_id, delete_notes=True
-        )
+        cleared = await agent.conversations().delete(key, sessions[0].session_id, delete_notes=True)
         assert len(cleared.notes) == 1
         assert not await asyncio.to_thread(note.exists)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,15 +12,12 @@ from pydantic_ai.models.function import AgentInfo, FunctionModel
 
 from tests.bugs.support import NAME, agent_on, message, rows_of, say
 from tests.bugs.test_speed import TWICE, Effort, fill
-from tests.faults.children import Children, at_point
-from tests.faults.worker import Ahead
 from vitehub_chat import (
     Capability,
     RunResult,
     ToolSpec,
     chat,
     define_agent,
-    open_agent_state,
     prepare_agent_trigger,
     run_agent_trigger,
 )
@@ -278,46 +274,6 @@ async def test_L130_an_approval_that_waits_through_a_roll_is_resolved_afterwards
     given = {"messages": [approved], "run": {"threadId": "t"}}
     done = await run_agent_trigger(agent, "chat.message", given)
     assert (done.status, ran) == ("complete", ["paid"])
-
-
-async def test_L158_after_a_kill_in_a_tool_the_next_turn_is_valid(
-    children: Children, path: Path
-) -> None:
-    url = f"file:{path}"
-    await asyncio.to_thread(
-        children.kill_at,
-        at_point("noted", 2),
-        url=url,
-        ahead_s=0,
-        threads={"t": ["A"]},
-        hold="noted",
-        times=2,
-        tools=4,
-    )
-    asked: list[list[ModelMessage]] = []
-
-    async def answer(messages: list[ModelMessage], _info: AgentInfo) -> AsyncIterator[Any]:
-        asked.append(messages)
-        yield "fine"
-
-    async with open_agent_state(url, clock=Ahead(31)) as state:
-        agent = define_agent(
-            name="station",
-            driver=create({"model": FunctionModel(stream_function=answer)}),
-            capabilities=[chat(trigger_history={"source": "transcript", "max_messages": 9})],
-            state=state,
-        )
-        result = await say(agent, "B")
-        await agent.aclose()
-    assert (result.status, result.text) == ("complete", "fine")
-    calls = [part.tool_call_id for part in _parts(asked[0], "tool-call")]
-    returns = [part.tool_call_id for part in _parts(asked[0], "tool-return")]
-    assert calls != []
-    assert returns == calls
-
-
-def _parts(messages: Sequence[ModelMessage], kind: str) -> list[Any]:
-    return [part for each in messages for part in each.parts if part.part_kind == kind]
 
 
 @pytest.mark.slow

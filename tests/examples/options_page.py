@@ -24,8 +24,6 @@ LATER = frozenset(
     {
         (ChatModel, "context"),
         (ChatModel, "search_tools"),
-        (ChatModel, "transcripts.prune"),
-        (TriggerModel, "replace"),
     }
 )
 """What is checked, and refused when it is switched on."""

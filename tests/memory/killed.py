@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shutil
 import signal
 import sys
 from collections.abc import Callable
@@ -16,8 +17,9 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from vitehub_chat import chat, define_agent, open_agent_state, run_agent_trigger
+from vitehub_chat import chat, define_agent, open_agent_state, plugins, run_agent_trigger
 from vitehub_chat.agent.agent import Agent
+from vitehub_chat.conversation import events
 from vitehub_chat.conversation.memory.inventory import NoteInventory
 from vitehub_chat.model.clock import Clock, SystemClock
 from vitehub_chat.state.stores.summaries import Summaries
@@ -129,13 +131,23 @@ def _in_a_child(work: Callable[[], None]) -> int:
     return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
 
 
+def _import_what_turns_need() -> None:
+    """Import what is imported late, so that not every child does; starts no thread."""
+    for registry, name in ((plugins.state_providers, "file"), (plugins.state_providers, "memory")):
+        registry.get(name)
+    events.event_logger(events.LAYER)
+
+
 def main() -> None:
     """Let a child die at every point, and print how it ended."""
     home, *points = sys.argv[1:]
+    _import_what_turns_need()
+    stored = Path(home, "stored")
+    stored.mkdir()
+    _in_a_child(lambda: asyncio.run(_store(stored)))
     for point in points:
         folder = Path(home, point)
-        folder.mkdir()
-        _in_a_child(lambda folder=folder: asyncio.run(_store(folder)))  # type: ignore[misc]
+        shutil.copytree(stored, folder)
 
         def work(folder: Path = folder, point: str = point) -> None:
             POINTS[point]()

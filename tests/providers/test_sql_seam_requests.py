@@ -51,11 +51,13 @@ async def requests_of(driver: SeamDriver, call: Awaitable[object]) -> int:
     return len(driver.requests) - before
 
 
-async def run_turn(line: Line, name: str, session: SessionRequest) -> None:
+async def run_turn(
+    line: Line, name: str, session: SessionRequest, window: WindowRequest = WINDOW
+) -> None:
     grant = await line.start(name, claim_id=name, wanted_id=session.base)
     rows, ctx = [row(name)], under(grant)
     await line.state.turns.record(
-        grant.ticket_id, rows=rows, session=session, window=WINDOW, ctx=ctx
+        grant.ticket_id, rows=rows, session=session, window=window, ctx=ctx
     )
     await line.finish(grant)
 
@@ -69,6 +71,25 @@ async def test_a_turn_in_a_known_conversation_takes_three_requests(
     await run_turn(line, "first", session)
     taken = [await requests_of(driver, run_turn(line, f"m{n}", session)) for n in range(30)]
     assert taken == [3] * 30
+
+
+@pytest.mark.parametrize(("policy", "base"), ASKED)
+async def test_a_turn_behind_a_summary_takes_three_requests_too(
+    state: SqlAgentState, driver: SeamDriver, policy: SessionPolicy | None, base: str | None
+) -> None:
+    line = new_line(state)
+    session = SessionRequest(conversation=line.key, policy=policy, base=base)
+    window = WindowRequest(limit=500, from_anchor=True)
+    await run_turn(line, "first", session, window)
+    found = await state.sessions.resolve(session)
+    since = await state.summaries.get_rolling(line.key, session_id=found.session_id)
+    assert since is not None
+    await state.summaries.commit_roll(
+        line.key, session_id=found.session_id, since=since, summary="so far", anchor=2
+    )
+    await run_turn(line, "second", session, window)
+    turns = (run_turn(line, f"m{n}", session, window) for n in range(30))
+    assert [await requests_of(driver, turn) for turn in turns] == [3] * 30
 
 
 async def test_the_first_turn_of_a_process_takes_one_request_more_to_look_at_each_thing(
@@ -111,6 +132,29 @@ async def test_progress_and_renewal_take_one_request(
     assert await requests_of(driver, progress) == 1
     assert await requests_of(driver, line.renew(grant)) == 1
     assert await requests_of(driver, line.finish(grant)) == 1
+
+
+async def test_a_turn_that_replaces_messages_takes_few_requests(
+    state: SqlAgentState, driver: SeamDriver
+) -> None:
+    line = new_line(state)
+    for name in ("m1", "m2"):
+        await line.run(await line.start(name, claim_id=name))
+    asked = line.admit("anew", claim_id="m2", replaces="m2")
+    admitted = await requests_of(driver, asked)
+    grant = (await line.outcome("anew")).grant
+    assert grant is not None
+    record = state.turns.record(
+        grant.ticket_id,
+        rows=[row("m2", "better")],
+        session=SessionRequest(conversation=line.key),
+        window=WINDOW,
+        replaces="m2",
+        ctx=under(grant),
+    )
+    recorded = await requests_of(driver, record)
+    assert (admitted <= 4, recorded <= 7) == (True, True), (admitted, recorded)
+    assert await stored_ids(state, line.key) == ["m1", "re m1", "m2"]
 
 
 async def test_every_read_takes_one_request(state: SqlAgentState, driver: SeamDriver) -> None:

@@ -61,7 +61,7 @@ class ReplaceModel(OptionModel):
     """What a turn takes the place of."""
 
     kind: Literal["edit", "regenerate", "continue"]
-    """What is done with the stored messages."""
+    """`edit`, `regenerate`: it and all behind it go first; `continue` is refused in this release."""
 
     message_id: Text
     """The message from which on it is done."""

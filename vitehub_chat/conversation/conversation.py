@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from typing import Any, Final, Literal
+from typing import Any, Literal, Unpack
 
 import attrs
 
 from vitehub_chat.conversation import events
-from vitehub_chat.conversation.as_json import row_to_json, summary_to_json
+from vitehub_chat.conversation.exporting import SUMMARY_KINDS, SummaryKind, export_lines
+from vitehub_chat.conversation.formats import FormatKeywords, format_rows
 from vitehub_chat.conversation.memory.clearing import Cleared, Clearing
 from vitehub_chat.conversation.pruning import prune_rows
 from vitehub_chat.conversation.retention import age_limit
 from vitehub_chat.errors import InputError, NotFoundError
+from vitehub_chat.formatting.profiles import Profile
 from vitehub_chat.model.ids import new_id
-from vitehub_chat.model.json_text import encode_json
 from vitehub_chat.model.keys import ConversationKey, check_id
 from vitehub_chat.model.messages import Message
 from vitehub_chat.model.model_messages import has_visible_text, is_blank
@@ -28,10 +29,6 @@ from vitehub_chat.state.row_requests import AgeLimit, TruncateRequest, TurnsRequ
 from vitehub_chat.state.values import NewRow, PageRequest, SessionRequest
 
 OpenState = AgentState | Callable[[], Awaitable[AgentState]]
-SummaryKind = Literal["manual", "rolling"]
-
-SUMMARY_KINDS: Final[tuple[SummaryKind, ...]] = ("manual", "rolling")
-
 MAX_PAGE = 100
 MAX_TURNS = 500
 
@@ -290,37 +287,46 @@ class Conversation:
             raise NotFoundError("no plan of that turn in this conversation")
         return found
 
+    async def format(
+        self, profile: str | Profile, **options: Unpack[FormatKeywords]
+    ) -> dict[str, Any]:
+        """Return the conversation as the request fields that one provider accepts, as JSON.
+
+        That is the newest messages that a model may see, as many as the window of the agent has or
+        else all, behind the rolled summary of the session if there is one. What is stored stays.
+
+        Args:
+            profile: The name of a profile, such as `openai_chat`, or a `Profile`.
+            options: Those of `format_history`; `current` is a message that is not stored yet.
+
+        Raises:
+            ConfigError: The profile or an option is unknown; for a profile all known are listed.
+            InputError: Nobody but the system says anything, or `current` is no message or blank.
+        """
+        return await format_rows(
+            await self._open(),
+            self.key,
+            profile,
+            session_id=self.session_id,
+            policy=self._policy,
+            options=options,
+        )
+
     async def export(self) -> AsyncIterator[str]:
         """Yield the conversation as lines of NDJSON: messages ascending, summary, end with counts.
 
         A bounded number of rows is in memory at a time.
         """
         state = await self._open()
-        where = {**attrs.asdict(self.key), "session_id": self.session_id}
-        yield _line({"type": "session", **where})
-        count = unreadable = 0
-        async for batch in state.transcripts.export(
-            self.key, session_id=self.session_id, not_older_than=self._age_limit(state)
-        ):
-            self._report(batch.unreadable)
-            unreadable += len(batch.unreadable)
-            count += len(batch.rows)
-            for row in batch.rows:
-                yield _line({"type": "message", **row_to_json(row)})
-        summaries = 0
-        for kind in SUMMARY_KINDS:
-            summary = await self.get_summary(kind)
-            if summary is not None:
-                summaries += 1
-                yield _line({"type": "summary", "kind": kind, **summary_to_json(summary)})
-        yield _line(
-            {
-                "type": "end",
-                "messages": count,
-                "summaries": summaries,
-                "unreadable": unreadable,
-            }
+        lines = export_lines(
+            state,
+            self.key,
+            session_id=self.session_id,
+            not_older_than=self._age_limit(state),
+            get_summary=self.get_summary,
         )
+        async for line in lines:
+            yield line
 
     def _session_request(self, rows: Sequence[NewRow]) -> SessionRequest:
         policy = self._policy.sessions
@@ -377,7 +383,3 @@ def page_limit(limit: object, most: int) -> int:
     if not isinstance(limit, int) or isinstance(limit, bool) or limit < 1:
         raise InputError("must be an integer >= 1", path="limit")
     return min(limit, most)
-
-
-def _line(fields: Mapping[str, Any]) -> str:
-    return encode_json(fields, "export") + "\n"

@@ -26,11 +26,13 @@ class Sent:
         messages: Its messages, as they came.
         trusted: The trusted fields of the body.
         context: Data for the driver.
+        replace: What the turn takes the place of, or None.
     """
 
     messages: Sequence[object]
     trusted: Mapping[str, Any] = attrs.field(factory=dict)
     context: Mapping[str, Any] | None = None
+    replace: Mapping[str, str] | None = None
 
 
 def take_trusted(body: Mapping[str, Any], trusted: frozenset[str]) -> Mapping[str, Any]:
@@ -123,6 +125,8 @@ class InputBuilder:
             given["session"] = {"action": "continue", "id": place.session_id}
         if sent.context is not None:
             given["context"] = sent.context
+        if sent.replace is not None:
+            given["replace"] = sent.replace
         return given
 
 

@@ -23,6 +23,7 @@ from vitehub_chat.web.inputs import InputBuilder, Sent, take_trusted
 from vitehub_chat.web.principals import Principal
 from vitehub_chat.web.problems import internal_problem, json_response, problem_of
 from vitehub_chat.web.reading import read_body
+from vitehub_chat.web.replacements import ReplacementFinder
 from vitehub_chat.web.runs import LiveRun, RunRegistry
 from vitehub_chat.web.wire import AgUiBody, StopBody, TurnBody, read_model
 
@@ -58,6 +59,7 @@ class TurnRoutes:
         self._agent = agent
         self._access = access
         self._inputs = inputs
+        self._replacements = ReplacementFinder(agent, access)
         self._runs = runs
         self._settings = settings
 
@@ -69,7 +71,8 @@ class TurnRoutes:
         trusted = take_trusted(body, self._settings.trusted_fields)
         place = await self._access.resolve(request, principal, turn.id)
         _check_kind(turn)
-        sent = Sent(messages=turn.messages, trusted=trusted)
+        replace = await self._replacements.find(turn, place, principal)
+        sent = Sent(messages=turn.messages, trusted=trusted, replace=replace)
         run = await self._start(sent, place, principal, UIMessageStreamEncoder())
         if _wants_json(request):
             return await self._whole(run)
@@ -146,16 +149,16 @@ def _check_kind(turn: TurnBody) -> None:
     """Refuse what is not offered yet.
 
     Raises:
-        InputError: The client wants a stored message changed, continued or answered anew.
+        InputError: The client brings outputs of tools or decisions.
     """
-    hint = "send a new message of the user"
-    if turn.trigger != "submit-message":
-        raise InputError("answering anew is not available yet", path="trigger", hint=hint)
     last = turn.messages[-1] if turn.messages else None
-    if isinstance(last, Mapping) and last.get("role") == "assistant":
-        raise InputError("outputs of tools are not available yet", path="messages", hint=hint)
-    if turn.message_id is not None:
-        raise InputError("changing a message is not available yet", path="messageId", hint=hint)
+    is_answer = isinstance(last, Mapping) and last.get("role") == "assistant"
+    if is_answer and turn.trigger == "submit-message":
+        raise InputError(
+            "outputs of tools are not available yet",
+            path="messages",
+            hint="end with a message of the user",
+        )
 
 
 def _wants_json(request: Request) -> bool:

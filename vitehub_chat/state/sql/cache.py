@@ -168,10 +168,11 @@ def _add(known: Known, part: Part) -> None:
 
 
 def _trim(part: ConversationPart) -> None:
-    """Forget old rows once there are many, and what was assumed."""
+    """Forget old rows once there are many, and what no turn begins with."""
     part.free_ids.clear()
     part.documents.clear()
-    part.newest_documents.clear()
+    for place in [place for place in part.newest_documents if place[0] != "rolling"]:
+        del part.newest_documents[place]
     if len(part.rows) <= 2 * ROWS_KEPT:
         return
     cut = sorted(part.rows)[-ROWS_KEPT]
@@ -184,8 +185,10 @@ def _size_of(part: Part) -> int:
     if isinstance(part, LockPart):
         return 200 + sum(200 + len(entry.payload or "") for entry in part.entries.values())
     rows, summaries = part.rows.values(), part.summaries.values()
+    documents = part.newest_documents.values()
     return (
         500
         + sum(300 + len(row.body) + len(row.extra or "") for row in rows)
         + sum(len(summary.text) for summary in summaries if summary is not None)
+        + sum(300 + len(document.body) for document in documents if document is not None)
     )

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from vitehub_chat.testing.checks import (
     admission,
+    anchors,
     cancelling,
     claims,
     clearing,
@@ -50,6 +51,7 @@ _MODULES = (
     making_room,
     removing,
     rolling,
+    anchors,
     values,
     admission,
     claims,

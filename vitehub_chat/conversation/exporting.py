@@ -1,0 +1,54 @@
+"""Exporting: a conversation as lines of NDJSON, a bounded number of rows at a time."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from typing import Any, Final, Literal
+
+import attrs
+
+from vitehub_chat.conversation import events
+from vitehub_chat.conversation.as_json import row_to_json, summary_to_json
+from vitehub_chat.model.json_text import encode_json
+from vitehub_chat.model.keys import ConversationKey
+from vitehub_chat.model.rows import Summary
+from vitehub_chat.state.contract import AgentState
+from vitehub_chat.state.row_requests import AgeLimit
+
+SummaryKind = Literal["manual", "rolling"]
+
+SUMMARY_KINDS: Final[tuple[SummaryKind, ...]] = ("manual", "rolling")
+
+
+async def export_lines(
+    state: AgentState,
+    key: ConversationKey,
+    *,
+    session_id: str | None,
+    not_older_than: AgeLimit | None,
+    get_summary: Callable[[SummaryKind], Awaitable[Summary | None]],
+) -> AsyncIterator[str]:
+    """Yield the session, its messages ascending, its summaries, and the end with counts."""
+    yield _line({"type": "session", **attrs.asdict(key), "session_id": session_id})
+    count = unreadable = 0
+    async for batch in state.transcripts.export(
+        key, session_id=session_id, not_older_than=not_older_than
+    ):
+        for seq in batch.unreadable:
+            events.row_quarantined(store="transcripts", seq=seq, key=key)
+        unreadable += len(batch.unreadable)
+        count += len(batch.rows)
+        for row in batch.rows:
+            yield _line({"type": "message", **row_to_json(row)})
+    summaries = 0
+    for kind in SUMMARY_KINDS:
+        summary = await get_summary(kind)
+        if summary is not None:
+            summaries += 1
+            yield _line({"type": "summary", "kind": kind, **summary_to_json(summary)})
+    end = {"messages": count, "summaries": summaries, "unreadable": unreadable}
+    yield _line({"type": "end", **end})
+
+
+def _line(fields: Mapping[str, Any]) -> str:
+    return encode_json(fields, "export") + "\n"
