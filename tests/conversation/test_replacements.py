@@ -20,6 +20,8 @@ from vitehub_chat import (
 )
 from vitehub_chat.agent.agent import Agent
 from vitehub_chat.agent.driver import DriverCall
+from vitehub_chat.config.trigger_input import parse_chat_message
+from vitehub_chat.conversation.payloads import decode_request, encode_request
 from vitehub_chat.errors import ChatBusyError, InputError, NotFoundError
 from vitehub_chat.model.messages import Message
 
@@ -183,3 +185,10 @@ async def test_without_a_state_an_ended_turn_is_run_anew(speaker: Speaker) -> No
     assert (await say(agent, "m1", "m1", ("regenerate", "x"))).text == "a2"
     assert (await say(agent, "m1", "m1")).text == "a2"
     await agent.aclose()
+
+
+def test_who_runs_a_message_for_its_caller_knows_what_it_replaces() -> None:
+    request = parse_chat_message(given("m1", "better", ("edit", "m1")))
+    assert request.replace is not None
+    found = decode_request(encode_request(request, request.messages))
+    assert (found.replace, found.replaces) == (request.replace, "m1")

@@ -45,7 +45,7 @@ pytestmark = pytest.mark.service
 
 NODE = Path(__file__).with_name("node")
 STARTED = RunStarted(message_id="m1", session_id="s1")
-BUDGET = ContextBudget(limit=1000, used=250, used_pct=25.0)
+BUDGET = ContextBudget(limit=1000, used=250, used_pct=25.0, estimator="segments")
 
 Read = Callable[..., dict[str, Any]]
 
@@ -123,7 +123,19 @@ def test_an_answer_arrives_whole(read: Read) -> None:
         "metadata": {
             "sessionId": "s1",
             "status": "complete",
-            "contextBudget": {"limit": 1000, "used": 250, "usedPct": 25, "unit": "tokens"},
+            "contextBudget": {
+                "limit": 1000,
+                "used": 250,
+                "usedPct": 25,
+                "unit": "tokens",
+                "estimator": "segments",
+                "loops": 0,
+                "rolled": 0,
+                "trimmed": 0,
+                "over": False,
+                "flushStatus": "off",
+                "resolvedWindow": True,
+            },
             "usage": {"inputTokens": 3, "outputTokens": 2},
         },
         "parts": [
