@@ -22,7 +22,6 @@ PAGE = Path(__file__).parents[2] / "docs" / "reference" / "options.md"
 
 LATER = frozenset(
     {
-        (ChatModel, "context"),
         (ChatModel, "search_tools"),
     }
 )
