@@ -192,3 +192,36 @@ def test_what_a_definition_prints_is_not_in_the_document(folder: Path, invoke: I
     result = invoke("prepare", "loud.py", "--json")
     assert result.stderr == "loaded\n"
     assert json.loads(result.stdout)["selection"][0]["reason"] == "current"
+
+
+CONDENSING = """
+name = "support"
+driver = "echo"
+state = "file:state.db"
+[[capabilities]]
+use = "chat"
+triggerHistory = { source = "transcript", maxMessages = 50 }
+context = { estimator = "runes", limit = 300, minVerbatim = 1, frameOverhead = 0, retries = 0 }
+"""
+
+
+def test_budget_and_reasons_are_shown_for_roll_and_trim(folder: Path, invoke: Invoke) -> None:
+    (folder / "support.toml").write_text(CONDENSING)
+    for number in range(3):
+        text = f"{number} " + "x" * 58
+        assert invoke("run", "support.toml", "--prompt", text).exit_code == 0
+    found = document(invoke("prepare", "support.toml", "--prompt", "y" * 100, "--json"))
+    reasons = [
+        (entry["seq"], entry["reason"]) for entry in found["unread"] + found["selection"][:-1]
+    ]
+    assert [seq for seq, _ in reasons] == list(range(1, 7))
+    assert {reason for _, reason in reasons} == {"rolled", "trimmed", "window"}
+    budget = found["context_budget"]
+    assert (budget["limit"], budget["over"], budget["unit"]) == (300, False, "runes")
+    assert budget["summary_through_seq"] == max(s for s, reason in reasons if reason == "rolled")
+    assert budget["trimmed"] == [reason for _, reason in reasons].count("trimmed")
+    assert found["system"].startswith("<conversation-summary>")
+    shown = invoke("prepare", "support.toml", "--prompt", "y" * 100).stdout
+    assert f"budget   {budget['used']} of 300 runes ({budget['used_pct']} %)" in shown
+    assert f"summary  of the rows up to seq {budget['summary_through_seq']}" in shown
+    assert f"trimmed  {budget['trimmed']} of the oldest" in shown

@@ -63,7 +63,7 @@ def _without_claims(patch: pytest.MonkeyPatch) -> None:
 
 def _without_lock_check(patch: pytest.MonkeyPatch) -> None:
     """Let every message find its lock free."""
-    patch.setattr(admission, "live_lock", lambda *_: None)
+    patch.setattr(admission, "_is_free", lambda *_: True)
 
 
 def _without_looking_at_the_queue(patch: pytest.MonkeyPatch) -> None:

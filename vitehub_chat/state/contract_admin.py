@@ -117,6 +117,7 @@ class Admin(Protocol):
         A message that waits to be run is found by the `user_key` in its payload.
 
         Raises:
+            InputError: The key is no text, or empty; nothing was erased.
             ChatBusyError: Turns of the person wait or run (`turn_in_progress`); the rest is erased.
         """
 

@@ -9,7 +9,7 @@ import attrs
 from vitehub_chat.model.clock import in_us
 from vitehub_chat.model.keys import encode_key
 from vitehub_chat.model.policies import ConcurrencyPolicy
-from vitehub_chat.state.records import EntryRecord
+from vitehub_chat.state.records import EntryRecord, LockRecord
 from vitehub_chat.state.steps.granting import (
     MIN_KEEP,
     as_running,
@@ -81,7 +81,7 @@ def _is_repeat(tx: Transaction, first: EntryRecord, now: int) -> bool:
 def _accept(tx: Transaction, entry: EntryRecord, terms: Terms) -> Admission:
     policy, now, owner = terms.policy, terms.now, entry.owner or ""
     lock = tx.locks.get(entry.lock_key)
-    is_free = lock is None or lock.until <= now
+    is_free = _is_free(lock, now)
     if lock is not None and is_free:
         reclaim(tx, entry.lock_key)
     waiting = tx.entries.count_waiting(entry.lock_key, now)
@@ -115,6 +115,11 @@ def _accept(tx: Transaction, entry: EntryRecord, terms: Terms) -> Admission:
         grant=grant_next(tx, entry.lock_key, owner, terms.lease, now),
         pushed_out=pushed_out,
     )
+
+
+def _is_free(lock: LockRecord | None, now: int) -> bool:
+    """Tell whether nobody holds a lock, or its lease is over."""
+    return lock is None or lock.until <= now
 
 
 def _push_out(tx: Transaction, lock_key: str, count: int, now: int) -> tuple[str, ...]:

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Final, Protocol
 
-from vitehub_chat.errors import ChatBusyError, StateError
+from vitehub_chat.errors import ChatBusyError, InputError, StateError
 from vitehub_chat.model.policies import Retention
 from vitehub_chat.state.codec import decode_row
 from vitehub_chat.state.context import NO_CONTEXT, StateContext
@@ -150,6 +150,9 @@ class Administration(Store):
             yield record
 
     def _finder(self, tenant: str | None, user_key: str, ctx: StateContext) -> PersonFinder:
+        # None would be everybody without a key.
+        if not isinstance(user_key, str) or not user_key:
+            raise InputError("must be a text that is not empty", path="user_key")
         return PersonFinder(
             Person(tenant=tenant, user_key=user_key),
             lambda step, needs: self._read(step, ctx, needs),

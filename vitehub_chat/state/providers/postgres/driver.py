@@ -26,8 +26,8 @@ ANSWER_SECONDS: Final = 10.0
 
 _READING: Final = b"BEGIN ISOLATION LEVEL REPEATABLE READ"
 _WRITING: Final = b"BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE"
-_LAZILY: Final[Command] = (b"SET LOCAL synchronous_commit = off", ())
-_COMMIT: Final[Command] = (b"COMMIT", ())
+_LAZILY: Final[Command] = (b"SET LOCAL synchronous_commit = off", [])
+_COMMIT: Final[Command] = (b"COMMIT", [])
 
 _left_by_parents: Final[list[_Pools]] = []
 """Pools of the process this one was forked from; their sockets are its, so they stay open."""
@@ -44,24 +44,30 @@ class PostgresDriver:
     sees all that was committed before it began. They are as good as one after the other, because
     of how the state uses them, which is strict two-phase locking:
 
-    - Everything a step can rely on has a row in the table of scopes that stands for it: a lock
-      with its line, a conversation with its sessions, rows and open entries, a value, and the
-      name of a session where it is unique. (A step that relies on a claim or on the id of a
-      message being free mostly takes it; a unique index lets one of two do that.)
+    - What a step can rely on has a row in the table of scopes that stands for it: a lock with its
+      line, a conversation with its sessions, rows and open entries, a value, all values of a home,
+      and a name of sessions in the scope where it is looked up.
     - The first statement (`writes.hold`) locks the rows of all that a batch relies on or changes,
       in the order of their keys, and makes those that are missing, which locks them as well:
       another one that makes the same waits for the unique index. They stay locked to the end.
-    - A locked row is the newest one that was committed, so the same statement compares revisions
-      and raises them. Whatever else the batch relies on is asserted by the next statement, which
-      sees what was committed up to then; who could change it needs a row that is locked.
-    - What does not hold violates a constraint, which takes everything back.
+    - A locked row is the newest one that was committed, so the same statement compares revisions,
+      and raises them. What else the batch relies on is asserted by the next statement, which sees
+      what was committed until then; who could change it would have to lock a row that is locked.
+    - What does not hold is an integrity violation, which takes everything back.
 
-    So of two batches that rely on the same revision the second waits for the first, finds the
-    revision raised, and is refused. The state looks again. A row of a scope that was removed as
-    idle in the meantime is not found locked, which refuses the batch, too.
+    So of two batches that rely on one revision the second waits for the first, finds the revision
+    raised, and is refused; the state looks again. A scope that is removed as idle meanwhile is
+    made anew from the floor, which is above its revisions and cannot rise while that is done.
+
+    One thing has no row: a claim that is free. A batch that relies on it and takes it is refused
+    by a unique index if another one took it first. One that does not take it (the message was
+    turned away, or everything is cleared) comes before one that does, in every order that can be
+    told: to tell another one would take a batch that both took a claim and relied on another one
+    being free, and a step asks for one claim at most.
 
     A unique violation is a `StateConflictError` like a condition that does not hold. Deadlocks are
-    possible where batches beside the steps take rows out of order (upkeep); they are repeated.
+    possible with what takes rows in another order (upkeep, claims); they are found by the server
+    and repeated here.
 
     It is safe to repeat a batch whose COMMIT was not sent, or was answered with an error. What is
     lost with its answer is told apart by the note that the state leaves with each batch.
@@ -90,7 +96,7 @@ class PostgresDriver:
         self._patience = options.busy_timeout_ms / 1000
         self._answer_seconds = answer_seconds + self._patience
         self._settings: list[Command] = [
-            (b"SET LOCAL lock_timeout = %d" % options.busy_timeout_ms, ())
+            (b"SET LOCAL lock_timeout = %d" % options.busy_timeout_ms, [])
         ]
         if options.durability == "normal":
             self._settings.append(_LAZILY)
@@ -150,7 +156,7 @@ class PostgresDriver:
     async def _attempt(
         self, commands: Sequence[Command], *, reads: bool
     ) -> Sequence[Sequence[Columns]]:
-        begin: Command = (_READING if reads else _WRITING, ())
+        begin: Command = (_READING if reads else _WRITING, [])
         before = [begin, *self._settings]
         pool = await self._pool()
         failure = None

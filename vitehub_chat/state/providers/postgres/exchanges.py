@@ -13,7 +13,7 @@ from psycopg.pq.abc import PGconn, PGresult
 from vitehub_chat.state.providers.postgres.statements import Command
 
 _ERRORS: Final = frozenset({ExecStatus.FATAL_ERROR, ExecStatus.BAD_RESPONSE})
-_ROLLBACK: Final[Command] = (b"ROLLBACK", ())
+_ROLLBACK: Final[Command] = (b"ROLLBACK", [])
 
 
 class BrokenError(Exception):
@@ -100,7 +100,7 @@ class Exchange:
             result = self._pgconn.get_result()
             if result is None:
                 if self._pgconn.status != ConnStatus.OK:
-                    raise psycopg.OperationalError(self._pgconn.get_error_message())
+                    raise psycopg.OperationalError(_message_of(self._pgconn))
             elif result.status == ExecStatus.PIPELINE_SYNC:
                 self._settle()
                 return
@@ -142,3 +142,7 @@ class Exchange:
         if is_lost:
             self._pgconn.finish()
         self._at_end()
+
+
+def _message_of(pgconn: PGconn) -> str:
+    return pgconn.error_message.decode(errors="replace")

@@ -15,7 +15,7 @@ _PARAMETER: Final = re.compile(r"(?<![:\w]):([a-z][a-z0-9_]*)")
 _HASHED: Final = re.compile(r"([a-z_]+)_hash((?:_\d+)?)")
 _ABSENT: Final = b"\xff"  # in no UTF-8 text
 
-Command = tuple[bytes, Sequence[bytes | None]]
+Command = tuple[bytes, list[bytes | None]]
 """A text with parameters like `$1`, and their values as text."""
 
 _Source = Callable[[Mapping[str, Value]], bytes | None]

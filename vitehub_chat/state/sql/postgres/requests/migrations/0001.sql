@@ -44,6 +44,9 @@ BEGIN
         )
         ORDER BY 1
     LOOP
+        UPDATE {prefix}scopes SET revision = wanted.next, idle_at = wanted.idle_at
+        WHERE scope_hash = wanted.hash AND revision = wanted.revision AND wanted.next IS NOT NULL;
+        CONTINUE WHEN FOUND;
         LOOP
             IF wanted.is_shared THEN
                 SELECT revision INTO found_revision FROM {prefix}scopes

@@ -1,0 +1,47 @@
+"""Faults that were found by attacks on the public interface, on every provider."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.bugs.support import agent_on, say
+from vitehub_chat import open_agent_state
+from vitehub_chat.errors import InputError
+
+
+async def test_the_newest_plan_is_read_while_the_clock_goes_on(any_url: str) -> None:
+    # By a clock that stands still, what a read asks for again is the same anyway.
+    async with open_agent_state(any_url) as state:
+        agent = agent_on(state)
+        await say(agent, "Hello")
+
+        plan = await agent.conversation("t").plan()
+
+        assert plan is not None
+        assert plan.turn_id
+
+
+async def test_superseded_rows_are_read_while_the_clock_goes_on(any_url: str) -> None:
+    async with open_agent_state(any_url) as state:
+        agent = agent_on(state)
+        await say(agent, "Hello")
+
+        page = await agent.conversation("t").history(include_superseded=True)
+
+        assert len(page.items) == 2
+
+
+@pytest.mark.parametrize("nobody", [None, "", 7])
+async def test_erasing_nobody_in_particular_erases_nobody(any_url: str, nobody: Any) -> None:
+    async with open_agent_state(any_url) as state:
+        agent = agent_on(state)
+        await say(agent, "Hello")
+
+        with pytest.raises(InputError, match="user_key"):
+            await state.admin.erase_person(None, nobody)
+        with pytest.raises(InputError, match="user_key"):
+            _ = [each async for each in state.admin.export_person(None, nobody)]
+
+        assert len((await agent.conversation("t").history()).items) == 2
