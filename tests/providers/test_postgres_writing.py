@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -166,6 +167,26 @@ async def test_a_loop_that_ends_closes_its_connections(place: Place) -> None:
         await until(place, sql, 1)
         await asyncio.to_thread(lambda: asyncio.run(append(state, "m1")))
         await until(place, sql, 1)
+
+
+async def test_closing_ends_the_connections_of_all_loops_and_no_call(place: Place) -> None:
+    name = place.prefix.strip("_")
+    sql = f"SELECT count(*) FROM pg_stat_activity WHERE application_name = '{name}'"  # noqa: S608
+    state = await place.open(url=f"{place.server.url}?application_name={name}").__aenter__()
+    other = asyncio.new_event_loop()
+    thread = threading.Thread(target=other.run_forever)
+    thread.start()
+    await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(append(state, "m1"), other))
+    with holding(place, "LOCK TABLE $scopes IN ACCESS EXCLUSIVE MODE"):
+        reading = asyncio.ensure_future(stored(state))
+        await until(place, WAITING, 1)
+        await state.aclose()
+        await until(place, sql, 1)
+    assert await reading == [(1, "m1")]
+    await until(place, sql, 0)
+    other.call_soon_threadsafe(other.stop)
+    await asyncio.to_thread(thread.join)
+    other.close()
 
 
 async def test_two_states_of_one_store_take_turns(place: Place) -> None:

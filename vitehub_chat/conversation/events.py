@@ -178,17 +178,17 @@ def backfill_failed(error: BaseException, **ids: Unpack[Ids]) -> None:
     _emit("warning", "backfill.failed", ids, **_origin(error))
 
 
-def history_trimmed(*, trimmed: int, over: bool, **ids: Unpack[Ids]) -> None:
+def context_trimmed(*, trimmed: int, over: bool, **ids: Unpack[Ids]) -> None:
     """Tell how many messages a call left out because they do not fit; `over`: it still does not."""
     _emit("warning", "context.trimmed", ids, trimmed=trimmed, over=over)
 
 
-def summary_rolled(*, facts: Mapping[str, object], **ids: Unpack[Ids]) -> None:
+def context_rolled(*, facts: Mapping[str, object], **ids: Unpack[Ids]) -> None:
     """Tell that messages were condensed: how many, up to which number, in how many attempts."""
     _emit("info", "context.rolled", ids, **facts)
 
 
-def roll_failed(
+def context_roll_failed(
     *, reason: str, failures: int, is_alarm: bool, error: str | None = None, **ids: Unpack[Ids]
 ) -> None:
     """Tell that messages could not be condensed, and how many tries in a row that was."""
@@ -211,7 +211,7 @@ def context_overflowed(
     )
 
 
-def tools_condensed(*, exchanges: int, before: int, after: int, **ids: Unpack[Ids]) -> None:
+def context_checkpointed(*, exchanges: int, before: int, after: int, **ids: Unpack[Ids]) -> None:
     """Tell that finished tool calls of a running turn were condensed."""
     _emit(
         "info",
@@ -224,7 +224,7 @@ def tools_condensed(*, exchanges: int, before: int, after: int, **ids: Unpack[Id
     )
 
 
-def condensing_tools_failed(*, error: str, left_out: int, **ids: Unpack[Ids]) -> None:
+def context_checkpoint_failed(*, error: str, left_out: int, **ids: Unpack[Ids]) -> None:
     """Tell that finished tool calls could not be condensed, and how many were left out instead."""
     _emit(
         "warning",
@@ -236,7 +236,7 @@ def condensing_tools_failed(*, error: str, left_out: int, **ids: Unpack[Ids]) ->
     )
 
 
-def condensing_tools_skipped(*, why: str, **ids: Unpack[Ids]) -> None:
+def context_checkpoint_skipped(*, why: str, **ids: Unpack[Ids]) -> None:
     """Tell that finished tool calls were not condensed, and why."""
     _emit(
         "debug",
@@ -274,7 +274,7 @@ def memory_flush_failed(
     _emit("warning", "memory.flush_failed", ids, step=step, flush_id=flush_id, **_origin(error))
 
 
-def estimator_replaced(*, wanted: str, used: str, **ids: Unpack[Ids]) -> None:
+def tokens_fallback(*, wanted: str, used: str, **ids: Unpack[Ids]) -> None:
     """Tell that an estimator cannot be used and another one counts in its place."""
     _emit("warning", "tokens.fallback", ids, wanted=wanted, used=used)
 

@@ -216,7 +216,7 @@ class Fitter:
         self._view = attrs.evolve(view, reported=None)
         cut = trim(view.messages, view.used_without(), self.limits.cap)
         if cut.dropped or cut.is_over:
-            events.history_trimmed(trimmed=cut.dropped, over=cut.is_over, **self.ids)
+            events.context_trimmed(trimmed=cut.dropped, over=cut.is_over, **self.ids)
         self._used = cut.used
         sent = self._sent(view, cut.dropped)
         rolling, policy = view.rolling, self.sizer.policy
@@ -303,11 +303,11 @@ class Fitter:
                 "reason": outcome.reason,
                 "summary_size": outcome.view.summary_size,
             }
-            events.summary_rolled(facts=facts, **self.ids)
+            events.context_rolled(facts=facts, **self.ids)
         if outcome.reason in {"summarizer_failed", "deadline", "flush_failed", "no_gain"}:
             policy = self.sizer.policy
             turns = -(-outcome.fail_count // (policy.retries + 1))
-            events.roll_failed(
+            events.context_roll_failed(
                 reason=outcome.reason,
                 failures=outcome.fail_count,
                 is_alarm=turns >= policy.failure_alarm,

@@ -40,7 +40,7 @@ def counter_for(choice: EstimatorChoice, /, *, path: str = "context.estimator") 
         raise ConfigError("must build an estimator, not a name", path=path)
     counter = estimator_for(made, path=path)
     if counter.name != choice and counter.name in BUILT_IN:
-        events.estimator_replaced(wanted=choice, used=counter.name)
+        events.tokens_fallback(wanted=choice, used=counter.name)
     return counter
 
 

@@ -78,7 +78,7 @@ class ToolLoop:
         complete = [each for each in self._verbatim(exchanges) if is_complete(each)]
         why = self._why_not(complete, exchanges)
         if why is not None:
-            events.condensing_tools_skipped(why=why, **self.ids)
+            events.context_checkpoint_skipped(why=why, **self.ids)
             if why != "no_gain":
                 self._leave_out(exchanges)
             return
@@ -90,7 +90,7 @@ class ToolLoop:
             summary = await self._summarize(batch)
         except SummarizerFailed as failed:
             left_out = self._leave_out(exchanges)
-            events.condensing_tools_failed(error=failed.code, left_out=left_out, **self.ids)
+            events.context_checkpoint_failed(error=failed.code, left_out=left_out, **self.ids)
             return
         self._adopt(summary, batch, exchanges, before)
 
@@ -117,9 +117,9 @@ class ToolLoop:
         after = self._used(exchanges)
         if (before - after) * _LEAST_GAIN < before:
             self._summary, self._condensed = earlier
-            events.condensing_tools_skipped(why="no_gain", **self.ids)
+            events.context_checkpoint_skipped(why="no_gain", **self.ids)
             return
-        events.tools_condensed(exchanges=len(batch), before=before, after=after, **self.ids)
+        events.context_checkpointed(exchanges=len(batch), before=before, after=after, **self.ids)
 
     async def _summarize(self, batch: Sequence[Message]) -> str:
         until = self.clock.now() + self.sizer.policy.turn_deadline

@@ -143,12 +143,17 @@ class PostgresDriver:
         raise error  # outside of the handler, or it would carry the original error
 
     async def aclose(self) -> None:
-        """Close the connections; repeating does nothing, using it again connects again."""
+        """Close the connections, those that are in use when they are done.
+
+        Repeating does nothing, using it again connects again.
+        """
         running = asyncio.get_running_loop()
         pools = self._own_pools()
         for loop, pool in list(pools.items()):
             del pools[loop]
-            if loop is running or not loop.is_running():
+            if loop.is_closed():
+                pool.abort()
+            elif loop is running or not loop.is_running():
                 pool.close()
             else:
                 loop.call_soon_threadsafe(pool.close)
@@ -180,7 +185,7 @@ class PostgresDriver:
         pool = pools.get(loop)
         if pool is None or pool.is_closed:
             for other in [each for each in pools if each.is_closed()]:
-                pools.pop(other).close()
+                pools.pop(other).abort()
             pool = pools[loop] = Pool(self._connector.connect)
             await pool.start()
         return pool

@@ -63,15 +63,19 @@ class Pool:
         return await exchange.answer
 
     def close(self) -> None:
-        """Close all connections; repeating does nothing, and a forked process closes none."""
+        """Close all connections, busy ones when they are done; a forked process closes none."""
         self.is_closed = True
         if self._pid != os.getpid():
             return
-        for exchange in list(self._busy.values()):
-            exchange.lose("the state was closed")
         for connection in self._idle:
             connection.pgconn.finish()
         self._idle.clear()
+
+    def abort(self) -> None:
+        """Close all connections now."""
+        self.close()
+        for exchange in list(self._busy.values()):
+            exchange.lose("the event loop has ended")
 
     def _take(self) -> psycopg.AsyncConnection | None:
         """Return the connection that was used last and that the server has not closed."""
@@ -101,7 +105,7 @@ class Pool:
         try:
             yield
         finally:
-            self.close()
+            self.abort()
 
 
 def _is_alive(connection: psycopg.AsyncConnection) -> bool:
