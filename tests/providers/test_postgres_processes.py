@@ -81,7 +81,7 @@ async def alive():
 
 async def in_child():
     for pool in pools:
-        pool.close()
+        pool.abort()
     await append_many("child", 10)
     assert not backends() & used, "the child uses a connection of its parent"
     await state.aclose()

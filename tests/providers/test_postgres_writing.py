@@ -126,10 +126,12 @@ async def test_a_loop_that_was_closed_does_not_stop_the_others(place: Place) -> 
 
         def leave() -> None:
             with holding(place, LOCKED):
-                task = gone.create_task(state.run_write(writing("left behind")))
+                write = gone.create_task(state.run_write(writing("left behind")))
                 gone.run_until_complete(until(place, WAITING, 1))
-                task.cancel()
-                gone.run_until_complete(asyncio.wait([task]))
+                tasks = {write, *asyncio.all_tasks(gone)}
+                for task in tasks:
+                    task.cancel()
+                gone.run_until_complete(asyncio.wait(tasks))
                 gone.close()
 
         await asyncio.to_thread(leave)

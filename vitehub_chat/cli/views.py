@@ -49,6 +49,7 @@ def prepared_to_json(prepared: PreparedInvocation) -> dict[str, Any]:
 
 def result_to_json(result: RunResult) -> dict[str, Any]:
     """Return what came of a turn."""
+    budget = result.context_budget
     return present(
         {
             "text": result.text,
@@ -59,6 +60,7 @@ def result_to_json(result: RunResult) -> dict[str, Any]:
             "run": run_to_json(result.run),
             "message": None if result.message is None else message_to_json(result.message),
             "new_messages": [message_to_json(message) for message in result.new_messages],
+            "context_budget": None if budget is None else budget.to_json(),
         }
     )
 

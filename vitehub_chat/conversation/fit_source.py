@@ -152,7 +152,7 @@ def _barred(source: FitSource) -> list[int]:
     """Return the numbers across which nothing is condensed, as they would be lost."""
     rows = (*source.window.shown, *source.window.not_shown)
     growing = [row.seq for row in rows if row.status == "pending"]
-    return [*growing, *source.window.unreadable, *source.recorded]
+    return [*growing, *source.recorded]
 
 
 def _fixed_size(facts: CallFacts, sizer: Sizer) -> int:

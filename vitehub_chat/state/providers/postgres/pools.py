@@ -72,10 +72,11 @@ class Pool:
         self._idle.clear()
 
     def abort(self) -> None:
-        """Close all connections now."""
+        """Close all connections now; a forked process closes none."""
         self.close()
-        for exchange in list(self._busy.values()):
-            exchange.lose("the event loop has ended")
+        if self._pid == os.getpid():
+            for exchange in list(self._busy.values()):
+                exchange.lose("the event loop has ended")
 
     def _take(self) -> psycopg.AsyncConnection | None:
         """Return the connection that was used last and that the server has not closed."""
