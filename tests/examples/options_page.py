@@ -56,8 +56,9 @@ error names the path of the option, such as `trigger_history.max_messages`.
 
 Options marked *later* are checked, but refused in this release when they are switched on. Those
 marked *channels* only matter to messages of
-[channels](../how-to/write-a-channel.md). Those marked *servers* only matter to states on a server: a [libSQL server](../how-to/libsql.md) is shown the token, and in
-PostgreSQL it is the password. No state has a search index yet, so `search` does nothing.
+[channels](../how-to/write-a-channel.md). Those marked *servers* only matter to states on a server:
+a [libSQL server](../how-to/libsql.md) is shown the token, and in PostgreSQL it is the password. No
+state has a search index yet, so `search` does nothing.
 
 What a callable gets and gives, and the options of each driver: [drivers and functions](code.md).
 How sessions are called and continued, and what messages without a time do:

@@ -58,7 +58,7 @@ class Admitter:
         new_id: NewId,
         entry: Callable[[TurnRequest, Place, str], Awaitable[NewEntry]],
         run: Callable[[Grant, TurnRequest | None, TurnControl, Sink], Awaitable[RunResult | None]],
-        dispatch: Callable[[Grant], None],
+        dispatch: Callable[[Grant], Awaitable[None]],
         push_out: Callable[[str, Place], None],
     ) -> None:
         self._policy = policy
@@ -88,7 +88,7 @@ class Admitter:
             try:
                 result = await self._admit_once(caller, place, ticket_id, seat)
             finally:
-                self._release_seat(seat)
+                await self._release_seat(seat)
             if result is not None:
                 return result
 
@@ -120,7 +120,7 @@ class Admitter:
             if result is not None:
                 return result
         elif granted is not None:
-            self._dispatch(granted)
+            await self._dispatch(granted)
         if slot is not None:
             slot.give_up()
         if admission.verdict == "repeat":
@@ -244,11 +244,11 @@ class Admitter:
         seat.took(grant)
         return await self._run(grant, caller.request, caller.control, caller.sink)
 
-    def _release_seat(self, seat: Seat) -> None:
+    async def _release_seat(self, seat: Seat) -> None:
         """Leave, and pass on a run that was handed over in the last moment."""
         for news in seat.leave():
             if isinstance(news, Grant) and not (seat.is_withdrawn or seat.has_taken(news)):
-                self._dispatch(news)
+                await self._dispatch(news)
 
 
 def _refused(verdict: str, reason: str, place: Place) -> RunResult:

@@ -51,7 +51,7 @@ from vitehub_chat.conversation.selecting import (
     session_request,
     window_request,
 )
-from vitehub_chat.conversation.setting import RunSetting
+from vitehub_chat.conversation.setting import RunSetting, write_surely
 from vitehub_chat.conversation.unreadable import EntriesPutAside, unreadable_error
 from vitehub_chat.conversation.waiting import Ended, WaitingRoom
 from vitehub_chat.errors import ConfigError, InputError
@@ -62,7 +62,7 @@ from vitehub_chat.model.model_messages import check_not_empty
 from vitehub_chat.model.policies import ChatPolicy, HistoryWindow
 from vitehub_chat.model.requests import TurnRequest
 from vitehub_chat.model.results import PreparedInvocation, RunResult
-from vitehub_chat.state.contract import AgentState, TurnStore
+from vitehub_chat.state.contract import AgentState, Fence, StateContext, TurnStore
 from vitehub_chat.state.values import Grant, NewEntry, SessionRef, SessionRequest, WindowRows
 
 
@@ -229,7 +229,7 @@ class TurnEngine:
         granted = await self._turns.sweep(self._agent, owner=self.owner, lease=LEASE)
         for grant in granted:
             events.queue_swept(entries=len(grant.entries), turn_id=grant.ticket_id)
-            self._dispatch(grant)
+            await self._dispatch(grant)
         return sum(grant.owner == self.owner for grant in granted)
 
     def _check(self, request: TurnRequest) -> None:
@@ -312,7 +312,7 @@ class TurnEngine:
             # Before the next run, which may look for the answer of this one.
             run.reply.end(result)
             if run.next is not None:
-                self._dispatch(run.next)
+                await self._dispatch(run.next)
 
     def _put_aside(self, ticket_ids: Sequence[str]) -> None:
         for ticket_id in ticket_ids:
@@ -326,9 +326,25 @@ class TurnEngine:
             result = shared if is_own else shared and attrs.evolve(shared, status="coalesced")
             self._room.announce(entry.ticket_id, Ended(result, ended.error))
 
-    def _dispatch(self, grant: Grant) -> None:
-        """Start a granted run where its caller waits, or here if nobody waits for it."""
-        if grant.owner == self.owner and not self._room.hand_over(grant):
+    async def _dispatch(self, grant: Grant) -> None:
+        """Start a granted run where its caller waits, or here if nobody waits for it.
+
+        When the event loop of this task is about to end, what began now would be cut off with it:
+        it is given back, so that it waits for somebody else.
+        """
+        if grant.owner != self.owner or self._room.hand_over(grant):
+            return
+        if not was_cancelled():
+            self._start(grant)
+            return
+        fence = StateContext(fence=Fence(grant.lock_key, grant.token))
+        await write_surely(
+            lambda: self._turns.quarantine((), owner="", lease=LEASE, ctx=fence), TurnControl()
+        )
+
+    def _dispatch_here(self, grant: Grant) -> None:
+        """Start a granted run that this process has accepted."""
+        if not self._room.hand_over(grant):
             self._start(grant)
 
     def _successor(self) -> str:
@@ -340,9 +356,6 @@ class TurnEngine:
         return self._is_closing or asyncio.get_running_loop() in self._ending_loops
 
     def _start(self, grant: Grant) -> None:
-        if was_cancelled():
-            # The event loop is about to end, and what begins now would be cut off with it.
-            return
         control = TurnControl()
         if self._is_ending():
             control.stop(SHUTDOWN)
@@ -360,7 +373,7 @@ class TurnEngine:
             place=self._place,
             entry=self._entry,
             run=lambda grant, control: self._run(grant, None, control, _ignore),
-            dispatch=self._dispatch,
+            dispatch=self._dispatch_here,
             push_out=self._push_out,
             owner=lambda: self.owner,
         )

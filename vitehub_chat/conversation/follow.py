@@ -44,7 +44,7 @@ class Follower:
         *,
         turns: TurnStore,
         room: WaitingRoom,
-        dispatch: Callable[[Grant], None],
+        dispatch: Callable[[Grant], Awaitable[None]],
         owner: Callable[[], str],
         successor: Callable[[], str],
     ) -> None:
@@ -145,7 +145,7 @@ class Follower:
         )
         seat.is_withdrawn = taken_back.withdrawn
         if taken_back.next is not None:
-            self._dispatch(taken_back.next)
+            await self._dispatch(taken_back.next)
         if control.reason == "cancelled" or (taken_back.withdrawn and control.reason is not None):
             return RunResult(status="interrupted", finish_reason="interrupted")
         if taken_back.withdrawn and is_late:
@@ -164,7 +164,7 @@ class Follower:
                 return granted if granted.owner == self._owner() else None
             if granted is not None:
                 events.queue_swept(entries=len(granted.entries), turn_id=granted.ticket_id)
-                self._dispatch(granted)
+                await self._dispatch(granted)
             return None
         if outcome.state == "running" and outcome.grant is not None:
             is_mine = outcome.grant.owner == self._owner()

@@ -40,6 +40,7 @@ class Seat:
         self._woken = asyncio.Event()
         self._news: list[News] = []
         self._token: int | None = None
+        self._has_left = False
 
     async def next(self, timeout_s: float) -> News | None:
         """Return the next news, or None when woken without any or after the timeout."""
@@ -53,8 +54,16 @@ class Seat:
         return self._news.pop(0) if self._news else None
 
     def tell(self, news: News) -> bool:
-        """Hand over news from any thread; False if the loop of the caller is gone."""
-        return self._call_soon(self._receive, news)
+        """Hand over news from any thread; False if the caller has left or its loop is gone."""
+        with self._room.lock:
+            if self._has_left:
+                return False
+            self._news.append(news)
+        try:
+            self._loop.call_soon_threadsafe(self.wake)
+        except RuntimeError:
+            return False
+        return True
 
     def wake(self) -> None:
         """Let the caller look around, in its own loop."""
@@ -71,32 +80,27 @@ class Seat:
     def leave(self) -> list[News]:
         """Give the seat up and return the news that was not taken."""
         self._room.remove(self._ticket_id, self)
+        with self._room.lock:
+            self._has_left = True
         return self._news
-
-    def _receive(self, news: News) -> None:
-        self._news.append(news)
-        self._woken.set()
-
-    def _call_soon(self, function: object, news: News) -> bool:
-        try:
-            self._loop.call_soon_threadsafe(function, news)  # type: ignore[arg-type]
-        except RuntimeError:
-            return False
-        return True
 
 
 class WaitingRoom:
-    """The waiting callers of one agent, by ticket; usable from several event loops."""
+    """The waiting callers of one agent, by ticket; usable from several event loops.
+
+    Attributes:
+        lock: Held for moments by whoever changes seats or their news.
+    """
 
     def __init__(self) -> None:
-        self._lock = ForkSafeLock()
+        self.lock = ForkSafeLock()
         self._pid = os.getpid()
         self._seats: dict[str, list[Seat]] = {}
 
     def enter(self, ticket_id: str, *, may_run: bool) -> Seat:
         """Take a seat to wait for a ticket."""
         seat = Seat(self, ticket_id, may_run=may_run)
-        with self._lock:
+        with self.lock:
             if self._pid != os.getpid():
                 # Those of a parent process wait there.
                 self._seats.clear()
@@ -106,7 +110,7 @@ class WaitingRoom:
 
     def remove(self, ticket_id: str, seat: Seat) -> None:
         """Remove a seat; no-op if it is gone."""
-        with self._lock:
+        with self.lock:
             seats = self._seats.get(ticket_id, [])
             if seat in seats:
                 seats.remove(seat)
@@ -126,5 +130,5 @@ class WaitingRoom:
         return len(self._seats)
 
     def _of(self, ticket_id: str) -> list[Seat]:
-        with self._lock:
+        with self.lock:
             return list(self._seats.get(ticket_id, ()))

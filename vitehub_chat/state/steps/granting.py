@@ -156,7 +156,16 @@ def quarantine(
     for entry in map(tx.entries.get, ticket_ids):
         if entry is not None and entry.ticket_id in run and entry.state == "waiting":
             end_unrun(tx, entry, "unreadable", now)
+    if lock is not None and not owner:
+        _leave_to_others(tx, run, lock.owner)
     return pass_on(tx, fence.lock_key, owner, lease, now)
+
+
+def _leave_to_others(tx: Transaction, run: Sequence[str], owner: str) -> None:
+    """Let what a process gives back count as waited for by nobody, or it would get it again."""
+    for entry in map(tx.entries.get, run):
+        if entry is not None and entry.state == "waiting" and entry.owner == owner:
+            tx.entries.update(attrs.evolve(entry, attended_until=0))
 
 
 def end_unrun(tx: Transaction, entry: EntryRecord, reason: str, now: int) -> None:

@@ -151,7 +151,7 @@ class Administration(Store):
 
     def _finder(self, tenant: str | None, user_key: str, ctx: StateContext) -> PersonFinder:
         # None would be everybody without a key.
-        if not isinstance(user_key, str) or not user_key:
+        if not user_key:
             raise InputError("must be a text that is not empty", path="user_key")
         return PersonFinder(
             Person(tenant=tenant, user_key=user_key),
