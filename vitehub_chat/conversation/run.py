@@ -320,19 +320,31 @@ class Run:
             raise StateConflictError("the lock of this turn was lost", code=LOCK_LOST)
         setting = self._setting
         end = end_of(self._answer.message(), prepared, plan.status, finish_reason)
-        return await write_surely(
-            lambda: setting.turns.finish(
-                self._grant.ticket_id,
-                answer=self._row(plan.status) if setting.has_state else None,
-                end=end,
-                owner=setting.successor(),
-                lease=LEASE,
-                plan=plan,
-                prune=prune,
-                ctx=self._lease.context,
-            ),
-            self._control,
-        )
+        try:
+            return await write_surely(
+                lambda: setting.turns.finish(
+                    self._grant.ticket_id,
+                    answer=self._row(plan.status) if setting.has_state else None,
+                    end=end,
+                    owner=setting.successor(),
+                    lease=LEASE,
+                    plan=plan,
+                    prune=prune,
+                    ctx=self._lease.context,
+                ),
+                self._control,
+            )
+        except StateConflictError:
+            if await self._ended_unheard():
+                return Finished(row=None)
+            raise
+
+    async def _ended_unheard(self) -> bool:
+        """Tell whether a write finished the turn whose answer the end of the loop cut off."""
+        if not was_cancelled():
+            return False
+        outcome = await settle(self._setting.turns.outcome(self._grant.ticket_id), self._control)
+        return outcome.state == "ended"
 
     async def _tell_unrecorded(
         self, failure: Exception, request: TurnRequest, ids: events.Ids
