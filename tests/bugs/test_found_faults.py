@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
 
 from tests.bugs.support import agent_on, say
-from vitehub_chat import open_agent_state
-from vitehub_chat.errors import InputError
+from vitehub_chat import ConversationKey, open_agent_state
+from vitehub_chat.conversation.conversation import Conversation
+from vitehub_chat.errors import CursorError, InputError
 
 
 async def test_the_newest_plan_is_read_while_the_clock_goes_on(any_url: str) -> None:
@@ -45,3 +47,32 @@ async def test_erasing_nobody_in_particular_erases_nobody(any_url: str, nobody: 
             _ = [each async for each in state.admin.export_person(None, nobody)]
 
         assert len((await agent.conversation("t").history()).items) == 2
+
+
+@pytest.mark.parametrize("bad", ["\ud800", "a\x00b", "x" * 513])
+async def test_ids_that_cannot_be_stored_are_refused_where_they_are_read(bad: str) -> None:
+    async with open_agent_state("memory:") as state:
+        key = ConversationKey(None, "a", None, "t")
+        conversation = Conversation(state, key)
+        calls: list[Callable[[], Awaitable[object]]] = [
+            lambda: conversation.truncate(bad),
+            lambda: conversation.delete_message(bad),
+            lambda: conversation.replace_message(bad, {"role": "user", "parts": []}),
+            lambda: conversation.history(around=bad),
+            lambda: conversation.plan(bad),
+            lambda: state.admin.erase_person(None, bad),
+            lambda: state.admin.erase_person(bad, "u1"),
+        ]
+        for call in calls:
+            with pytest.raises(InputError):
+                await call()
+    with pytest.raises(InputError, match="session_id"):
+        Conversation(state, key, session_id=bad)
+
+
+@pytest.mark.parametrize("bad", [1, b"x", 1.5])
+async def test_a_cursor_that_is_no_text_is_no_cursor(bad: Any) -> None:
+    async with open_agent_state("memory:") as state:
+        conversation = Conversation(state, ConversationKey(None, "a", None, "t"))
+        with pytest.raises(CursorError):
+            await conversation.history(cursor=bad)

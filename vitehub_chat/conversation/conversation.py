@@ -55,7 +55,7 @@ class Conversation:
             if part is not None:
                 check_id(part, name)
         self.key = key
-        self.session_id = session_id
+        self.session_id = None if session_id is None else check_id(session_id, "session_id")
         self._policy = policy or ChatPolicy()
         self._state = state
 
@@ -108,6 +108,8 @@ class Conversation:
             raise InputError("give one of cursor and around", path="around")
         if direction not in {"older", "newer"}:
             raise InputError("is 'older' or 'newer'", path="direction")
+        if around is not None:
+            check_id(around, "around")
         request = PageRequest(
             session_id=self.session_id,
             limit=page_limit(limit, MAX_PAGE),
@@ -148,6 +150,7 @@ class Conversation:
             NotFoundError: No message of that id is stored here.
             ChatBusyError: It is an answer that is being written (`turn_in_progress`).
         """
+        check_id(message_id, "message_id")
         (given,) = _read_list([message])
         if given.id not in {None, message_id}:
             raise InputError("is another id than that of the message to replace", path="message.id")
@@ -165,6 +168,7 @@ class Conversation:
             NotFoundError: No message of that id is stored here.
             ChatBusyError: Part of it is an answer that is being written (`turn_in_progress`).
         """
+        check_id(message_id, "message_id")
         state = await self._open()
         return await state.transcripts.delete(
             self.key, message_id=message_id, session_id=self.session_id
@@ -185,11 +189,12 @@ class Conversation:
         `forever` the rows are kept out of sight.
 
         Raises:
-            InputError: The key cannot be one.
+            InputError: The id or the key cannot be one.
             NotFoundError: No message of that id is stored here.
             ChatBusyError: A turn waits or runs here (`turn_in_progress`); nothing was cut.
             StateConflictError: The generation is another one; nothing was cut.
         """
+        check_id(from_message_id, "from_message_id")
         if idempotency_key is not None:
             check_id(idempotency_key, "idempotency_key")
         request = TruncateRequest(
@@ -248,7 +253,7 @@ class Conversation:
             InputError: The text is blank.
             NotFoundError: There is no such session.
         """
-        if not has_visible_text(text):
+        if not text or not has_visible_text(text):
             raise InputError("needs visible text", path="text")
         return await (await self._open()).summaries.save_manual(
             self.key, session_id=self.session_id, text=text
@@ -281,6 +286,8 @@ class Conversation:
         Raises:
             NotFoundError: There is no plan of that turn here.
         """
+        if turn_id is not None:
+            check_id(turn_id, "turn_id")
         plans = (await self._open()).plans
         found = await plans.get(self.key, turn_id=turn_id, session_id=self.session_id)
         if found is None and turn_id is not None:

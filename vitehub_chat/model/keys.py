@@ -75,9 +75,11 @@ def check_id(value: str, path: str) -> str:
     """Return an id unchanged, or refuse it.
 
     Raises:
-        InputError: It has more than 512 characters, a control character, or half of a surrogate
-            pair. Such ids cannot be stored exactly everywhere, and changing one would mix up two.
+        InputError: It is no text, has more than 512 characters, a control character, or half of a
+            surrogate pair. Such ids cannot be stored exactly everywhere, and changing one would
+            mix up two.
     """
+    _check_text(value, path)
     if len(value) > MAX_ID_LENGTH:
         raise InputError(f"has {len(value)} characters, allowed are {MAX_ID_LENGTH}", path=path)
     if value.isascii() and value.isprintable():
@@ -90,3 +92,8 @@ def check_id(value: str, path: str) -> str:
                 hint="ids are text without control characters and lone surrogates",
             )
     return value
+
+
+def _check_text(value: object, path: str) -> None:
+    if not isinstance(value, str):
+        raise InputError(f"must be text, not {type(value).__name__}", path=path)

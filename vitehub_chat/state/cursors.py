@@ -32,7 +32,7 @@ def decode_cursor(secret: bytes, scope: str, cursor: str) -> tuple[int, int]:
         raw = base64.b64decode(cursor + "=" * (-len(cursor) % 4), b"-_", validate=True)
         packed, tag = raw[: _LAYOUT.size], raw[_LAYOUT.size :]
         version, digest, position, generation = _LAYOUT.unpack(packed)
-    except (binascii.Error, struct.error, ValueError):
+    except (binascii.Error, struct.error, TypeError, ValueError):
         raise CursorError from None
     if not hmac.compare_digest(tag, _tag(secret, packed)):
         raise CursorError

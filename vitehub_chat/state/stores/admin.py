@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Final, Protocol
 
 from vitehub_chat.errors import ChatBusyError, InputError, StateError
+from vitehub_chat.model.keys import check_id
 from vitehub_chat.model.policies import Retention
 from vitehub_chat.state.codec import decode_row
 from vitehub_chat.state.context import NO_CONTEXT, StateContext
@@ -150,11 +151,11 @@ class Administration(Store):
             yield record
 
     def _finder(self, tenant: str | None, user_key: str, ctx: StateContext) -> PersonFinder:
-        # None would be everybody without a key.
-        if not user_key:
-            raise InputError("must be a text that is not empty", path="user_key")
         return PersonFinder(
-            Person(tenant=tenant, user_key=user_key),
+            Person(
+                tenant=None if tenant is None else check_id(tenant, "tenant"),
+                user_key=_checked(user_key),
+            ),
             lambda step, needs: self._read(step, ctx, needs),
             self._now(ctx),
         )
@@ -166,3 +167,10 @@ def _is_readable(record: RowRecord) -> bool:
     except StateError:
         return False
     return True
+
+
+def _checked(user_key: object) -> str:
+    """Return a user key; None would be everybody without one."""
+    if isinstance(user_key, str) and user_key:
+        return check_id(user_key, "user_key")
+    raise InputError("must be a text that is not empty", path="user_key")
