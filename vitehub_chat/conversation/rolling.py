@@ -32,7 +32,7 @@ class _Stop(Exception):  # noqa: N818 - a way out, not a fault
 
     def __init__(self, reason: RollReason | None, *, is_stale: bool = False) -> None:
         super().__init__(reason)
-        self.reason = reason
+        self.reason: RollReason | None = reason
         self.is_stale = is_stale
 
 

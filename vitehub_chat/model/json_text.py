@@ -81,6 +81,7 @@ def decode_json(text: str) -> Json:
 
 
 def _read(text: str) -> Json:
+    value, end = None, -1
     try:
         value, end = _decode_first(text)
     except ValueError:

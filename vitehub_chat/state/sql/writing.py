@@ -160,7 +160,7 @@ def _current(known: Known, place: Place) -> object:
         "summary": part.summaries,
         "document": part.documents,
     }
-    return tables[kind].get(key)
+    return tables[kind].get(key)  # pyright: ignore[reportArgumentType]  the kind says what it is
 
 
 def _raise(known: Known, scope: str, revision: int, at: int) -> Raise:

@@ -49,12 +49,13 @@ class Connector:
             failure = of_connecting(error, self.target.hide_secrets)
         if failure is not None:
             raise failure  # outside of the handler, or it would carry the original error
+        made = connection  # pyright: ignore[reportPossiblyUnboundVariable]
         try:
-            _check_server(connection.pgconn)
+            _check_server(made.pgconn)
         except ConfigError:
-            await connection.close()
+            await made.close()
             raise
-        return connection
+        return made
 
     async def _read_token(self) -> str | None:
         """Return the token, which the server takes as the password; a callable gives a new one."""

@@ -171,7 +171,8 @@ class PostgresDriver:
             failure = self._failure_of(error, len(before) + len(commands), reads=reads)
         if failure is not None:
             raise failure
-        return [rows_of(result) for result in results[len(before) : -1]]
+        found = results[len(before) : -1]  # pyright: ignore[reportPossiblyUnboundVariable]
+        return [rows_of(result) for result in found]
 
     def _failure_of(self, error: BrokenError, end: int, *, reads: bool) -> AttemptError:
         if error.refusal is None:
