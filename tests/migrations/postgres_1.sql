@@ -12,6 +12,9 @@ BEGIN
         )
         ORDER BY 1
     LOOP
+        UPDATE vitehub_agent_state_scopes SET revision = wanted.next, idle_at = wanted.idle_at
+        WHERE scope_hash = wanted.hash AND revision = wanted.revision AND wanted.next IS NOT NULL;
+        CONTINUE WHEN FOUND;
         LOOP
             IF wanted.is_shared THEN
                 SELECT revision INTO found_revision FROM vitehub_agent_state_scopes
@@ -219,17 +222,17 @@ INSERT INTO public.vitehub_agent_state_documents VALUES ('\x0d27ef603628f9fcbc75
 
 INSERT INTO public.vitehub_agent_state_entries OVERRIDING SYSTEM VALUE VALUES (1, 'ticket 1', 'lock 1', '\x8f1a5407a10272afc6247f5a8f46a96e1342ab8ec473abaa9e55f312cfa6390d', '4:acme6:helper6:portal3:t''1', '\x0d27ef603628f9fcbc75360e5552b90001169e14db79cd789aa9fa609fff4865', '27:4:acme6:helper6:portal3:t''1-', 'm4', '27:4:acme6:helper6:portal3:t''12:m4', '\xe247d7b3f541370cb05957bf9d4c6b449775d627fa91dd967a0bd3e1dbdaac72', '{"text": "waits"}', false, false, 'running', 'process 1', 1767225610000000, NULL, 1767226200000000, 1767226200000000, 'ticket 1', NULL, NULL, NULL);
 
-INSERT INTO public.vitehub_agent_state_locks VALUES ('\x8f1a5407a10272afc6247f5a8f46a96e1342ab8ec473abaa9e55f312cfa6390d', 'lock 1', 19234514, 'ticket 1', 'process 1', 1767225630000000);
+INSERT INTO public.vitehub_agent_state_locks VALUES ('\x8f1a5407a10272afc6247f5a8f46a96e1342ab8ec473abaa9e55f312cfa6390d', 'lock 1', 17750251, 'ticket 1', 'process 1', 1767225630000000);
 
-INSERT INTO public.vitehub_agent_state_meta VALUES (1, '\xbfd2482b4f1e4d9a8f1fc49b140b5bd4be9aa8ccb005406897d41e0b54921c33');
+INSERT INTO public.vitehub_agent_state_meta VALUES (1, '\xecaeff48b0b242a990a675ecaacb40ba5730c2506d7a4c708562ede0da58247d');
 
-INSERT INTO public.vitehub_agent_state_requests_schema VALUES (1, 1767225600000000, '118682e21af7c70280aa9559064a9416b3063901e82b3acf2a19ff37bf9833cf');
+INSERT INTO public.vitehub_agent_state_requests_schema VALUES (1, 1767225600000000, 'b2006c8033d7b4947b7f038baf0f88af7958e096fda2effa1d2fe47e9c56aadb');
 
 INSERT INTO public.vitehub_agent_state_rows VALUES (4294967297, 1, 1, NULL, 'm1', 'user', 'complete', NULL, 1767225600000000, 1, NULL, NULL, NULL, '\xa8100ae6aa1940d0b663bb31cd466142ebbdbd5187131b92d93818987832eb89', true, NULL, NULL, NULL, '{"v":1,"parts":[{"type":"text","text":"é 1"}]}', NULL);
 INSERT INTO public.vitehub_agent_state_rows VALUES (4294967298, 1, 1, NULL, 'm2', 'user', 'complete', NULL, 1767225600000000, 2, NULL, NULL, NULL, '\xa8100ae6aa1940d0b663bb31cd466142ebbdbd5187131b92d93818987832eb89', true, NULL, NULL, NULL, '{"v":1,"parts":[{"type":"text","text":"é 2"}]}', NULL);
 INSERT INTO public.vitehub_agent_state_rows VALUES (4294967299, 1, 1, NULL, 'm3', 'user', 'complete', NULL, 1767225600000000, 3, NULL, NULL, NULL, '\xa8100ae6aa1940d0b663bb31cd466142ebbdbd5187131b92d93818987832eb89', true, NULL, NULL, NULL, '{"v":1,"parts":[{"type":"text","text":"é 3"}]}', NULL);
 
-INSERT INTO public.vitehub_agent_state_schema VALUES (1, 1767225600000000, 'a2d4e5a12e77fda3c96e03e85afe5793b440ab1d0c5ef38d2dda190c41195712');
+INSERT INTO public.vitehub_agent_state_schema VALUES (1, 1767225600000000, '2747f5d65b898a67f0ce673c9a298f7241a46f92f2fee65b14af70a3c31a7d8a');
 
 INSERT INTO public.vitehub_agent_state_scopes VALUES ('\x401fa225b77896a5a99b6d602cdacf9b30592fd150312341c8f38d15a2e058c5', 0, 1767225600000000);
 INSERT INTO public.vitehub_agent_state_scopes VALUES ('\x961498eba6f586c39c7c55a0c6356add4b81270f84e57954ac81785bc6c1db13', 2, NULL);
@@ -241,10 +244,10 @@ INSERT INTO public.vitehub_agent_state_sessions VALUES (1, '4:acme6:helper6:port
 
 INSERT INTO public.vitehub_agent_state_summaries VALUES (1, 0, 'They said hello.', 1767225600000000);
 
-INSERT INTO public.vitehub_agent_state_writes VALUES (1767225600000000, '013e927f0ef6492f93134c176949180d', true);
-INSERT INTO public.vitehub_agent_state_writes VALUES (1767225600000000, '4ab142c6a1304ed6968ed84c492d357b', true);
-INSERT INTO public.vitehub_agent_state_writes VALUES (1767225600000000, 'a493401cf17a478fa226a27af2ef9b04', true);
-INSERT INTO public.vitehub_agent_state_writes VALUES (1767225600000000, 'cad1186844094a00a1eb68e5589e9f88', true);
+INSERT INTO public.vitehub_agent_state_writes VALUES (1767225600000000, '89b1ac7a2f80417d865bd3a1ee27f40e', true);
+INSERT INTO public.vitehub_agent_state_writes VALUES (1767225600000000, '89399821971d44b1bb7b4956f3139e5f', true);
+INSERT INTO public.vitehub_agent_state_writes VALUES (1767225600000000, '35c2c92d29d642e29411e584fdf130c1', true);
+INSERT INTO public.vitehub_agent_state_writes VALUES (1767225600000000, '3799e729dd624249ae120598ac91fc97', true);
 
 SELECT pg_catalog.setval('public.vitehub_agent_state_conversation_numbers', 16, true);
 
@@ -311,8 +314,6 @@ CREATE INDEX vitehub_agent_state_documents_session ON public.vitehub_agent_state
 CREATE UNIQUE INDEX vitehub_agent_state_entries_claim ON public.vitehub_agent_state_entries USING btree (claim_key_hash) WHERE (claim_key IS NOT NULL);
 
 CREATE INDEX vitehub_agent_state_entries_conversation ON public.vitehub_agent_state_entries USING btree (conversation_hash);
-
-CREATE INDEX vitehub_agent_state_entries_open ON public.vitehub_agent_state_entries USING btree ("position") WHERE (state = ANY (ARRAY['waiting'::text, 'running'::text, 'recorded'::text]));
 
 CREATE INDEX vitehub_agent_state_entries_over ON public.vitehub_agent_state_entries USING btree (keep_until) WHERE (state = ANY (ARRAY['ended'::text, 'lost'::text]));
 
