@@ -61,8 +61,10 @@ class Scene:
     async def open(self) -> None:
         """Open the state."""
         if self._url is not None:
+            url, _, prefix = self._url.partition("#")
+            options = {"table_prefix": prefix} if prefix else {}
             self.state = await open_agent_state(
-                self._url, clock=self._clock, **self._kept
+                url, clock=self._clock, **options, **self._kept
             ).__aenter__()
             self.agent.state = self.state
 
