@@ -43,7 +43,7 @@ async def test_callers_that_come_at_once_share_one_state(monkeypatch: pytest.Mon
         return found(name, **_more) if name != "elsewhere" else open_elsewhere
 
     def open_elsewhere(_url: str, **options: Any) -> Any:
-        opened.append(open_memory("memory:shared", **options))
+        opened.append(open_memory("memory:told-by-a-plugin", **options))
         return opened[-1]
 
     found = plugins.state_providers.get
