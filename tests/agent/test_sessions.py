@@ -445,6 +445,9 @@ async def test_a_cleared_session_goes_on_empty(state: AgentState) -> None:
 
 
 async def test_two_states_of_one_name_share_sessions() -> None:
-    async with open_agent_state("memory:of-two-objects") as one, open_agent_state("memory:of-two-objects") as two:
+    async with (
+        open_agent_state("memory:of-two-objects") as one,
+        open_agent_state("memory:of-two-objects") as two,
+    ):
         await tell(talker(one, MANUAL), "m1", session={"id": "s"})
         assert seen(await tell(talker(two, MANUAL), "m2", session={"id": "s"})) == ["m1", "m2"]
