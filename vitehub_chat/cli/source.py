@@ -11,6 +11,7 @@ import click
 
 from vitehub_chat.agent.agent import Agent
 from vitehub_chat.cli.options import Address, load
+from vitehub_chat.config.agent_definition import StateChoice
 from vitehub_chat.config.environment import STATE_URL_VARIABLE, state_settings
 from vitehub_chat.errors import ConfigError, NotFoundError
 from vitehub_chat.model.keys import ConversationKey
@@ -47,7 +48,7 @@ class Source:
                 yield await self.agent.open_state()
         elif self.state is not None:
             try:
-                await _open_existing(self.state)
+                await open_existing(self.state)
                 yield self.state
             finally:
                 await self.state.aclose()
@@ -64,15 +65,32 @@ def find_source(ref: str | None, state_url: str | None, name: str | None) -> Sou
     name = name or (agent.name if agent is not None else "")
     if agent is not None and state_url is None:
         return Source(name=name, agent=agent)
-    given = {} if state_url is None else {STATE_URL_VARIABLE: state_url}
-    choice = state_settings({**os.environ, **given}, None).choice
-    if choice is None:
-        raise click.UsageError(f"give REF, or --state URL, or set {STATE_URL_VARIABLE}")
+    choice = choose_state(state_url, also="REF, or ")
     options = {**choice.options, "migrate": False}  # reading creates nothing
     return Source(name=name, state=open_agent_state(choice.url, **options))
 
 
-async def _open_existing(state: AgentState) -> None:
+def choose_state(url: str | None, *, also: str = "") -> StateChoice:
+    """Return which state `--state` means, without it the environment.
+
+    Raises:
+        UsageError: Neither names one; `also` is what else could have been given.
+    """
+    given = {} if url is None else {STATE_URL_VARIABLE: url}
+    choice = state_settings({**os.environ, **given}, None).choice
+    if choice is None:
+        raise click.UsageError(f"give {also}--state URL, or set {STATE_URL_VARIABLE}")
+    return choice
+
+
+async def open_existing(
+    state: AgentState, *, hint: str = "check the URL; an agent creates its state at the first turn"
+) -> None:
+    """Open a state that has to be there already.
+
+    Raises:
+        NotFoundError: There is none of this release; `hint` says what to do.
+    """
     try:
         await state.__aenter__()
     except ConfigError as error:
@@ -80,7 +98,7 @@ async def _open_existing(state: AgentState) -> None:
             raise
         raise NotFoundError(
             "there is no Agent State of this release at that URL",
-            hint="check the URL; an agent creates its state at the first turn",
+            hint=hint,
         ) from None
 
 

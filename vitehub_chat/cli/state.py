@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 from collections import Counter
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -14,8 +13,8 @@ import click
 from vitehub_chat.cli import failures
 from vitehub_chat.cli.options import json_option, show_help
 from vitehub_chat.cli.printer import Printer, printing
+from vitehub_chat.cli.source import choose_state
 from vitehub_chat.cli.upkeep import check_integrity, cleanup, drop, info, migrate
-from vitehub_chat.config.environment import STATE_URL_VARIABLE, state_settings
 from vitehub_chat.errors import ChatError, ConfigError
 from vitehub_chat.model.clock import Clock, SystemClock
 from vitehub_chat.model.ids import new_id
@@ -57,10 +56,7 @@ def check(*, url: str | None, as_json: bool) -> int:
 
 def _scratch(url: str | None) -> OpenState:
     """Return what opens new tables of a store, the same ones every time."""
-    given = {} if url is None else {STATE_URL_VARIABLE: url}
-    choice = state_settings({**os.environ, **given}, None).choice
-    if choice is None:
-        raise click.UsageError(f"give --state URL, or set {STATE_URL_VARIABLE}")
+    choice = choose_state(url)
     prefix = _PREFIX.format(new_id()[:12])
 
     def open_scratch(clock: Clock, **options: Any) -> AgentState:

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, TypeVar
 
 import click
@@ -14,8 +12,7 @@ import click
 from vitehub_chat.cli import failures
 from vitehub_chat.cli.options import json_option
 from vitehub_chat.cli.printer import Printer, printing
-from vitehub_chat.config.environment import STATE_URL_VARIABLE, state_settings
-from vitehub_chat.errors import ConfigError, NotFoundError
+from vitehub_chat.cli.source import choose_state, open_existing
 from vitehub_chat.state.contract import AgentState
 from vitehub_chat.state.opening import open_agent_state
 
@@ -129,32 +126,16 @@ def _run(
 
 
 async def _with_state(url: str | None, act: Callable[[AgentState], Awaitable[T]]) -> T:
-    async with _existing(_closed(url, migrate=False)) as state:
+    state = _closed(url, migrate=False)
+    try:
+        await open_existing(state, hint="check the URL, or run `vitehub-chat state migrate`")
         return await act(state)
-
-
-@asynccontextmanager
-async def _existing(state: AgentState) -> AsyncIterator[AgentState]:
-    try:
-        await state.__aenter__()
-    except ConfigError as error:
-        if error.path != "state.migrate":
-            raise
-        raise NotFoundError(
-            "there is no Agent State of this release at that URL",
-            hint="check the URL, or run `vitehub-chat state migrate`",
-        ) from None
-    try:
-        yield state
     finally:
         await state.aclose()
 
 
 def _closed(url: str | None, *, migrate: bool) -> AgentState:
-    given = {} if url is None else {STATE_URL_VARIABLE: url}
-    choice = state_settings({**os.environ, **given}, None).choice
-    if choice is None:
-        raise click.UsageError(f"give --state URL, or set {STATE_URL_VARIABLE}")
+    choice = choose_state(url)
     return open_agent_state(choice.url, **{**choice.options, "migrate": migrate})
 
 

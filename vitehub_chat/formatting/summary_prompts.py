@@ -8,11 +8,10 @@ from typing import Final
 import attrs
 
 from vitehub_chat.formatting.cleaning import clean
-from vitehub_chat.model.json_text import encode_json, jsonable
+from vitehub_chat.model.json_text import compact_json
 from vitehub_chat.model.messages import Message
 from vitehub_chat.model.model_messages import read_parts
 from vitehub_chat.model.parts import (
-    ABSENT,
     DataPart,
     MediaPart,
     ModelPart,
@@ -20,6 +19,7 @@ from vitehub_chat.model.parts import (
     TextPart,
     ToolCallPart,
     ToolResultPart,
+    text_of_result,
 )
 
 MAX_RESULT: Final = 2000
@@ -96,15 +96,15 @@ def _texts_of(part: ModelPart) -> Iterator[str]:
     elif isinstance(part, MediaPart):
         yield f"[{part.type}: {part.name or part.media_type}]"
     elif isinstance(part, ToolCallPart):
-        yield f"[calls {part.name} with {_compact(part.input)}]"
+        yield f"[calls {part.name} with {compact_json(part.input)}]"
     elif isinstance(part, ToolResultPart):
-        yield f"[{part.name} gave {_cut(_result_text(part))}]"
+        yield f"[{part.name} gave {_cut(text_of_result(part))}]"
 
 
 def _shortened(part: ModelPart) -> ModelPart:
     if not isinstance(part, ToolResultPart):
         return part
-    text = _result_text(part)
+    text = text_of_result(part)
     if len(text) <= MAX_RESULT:
         return part
     if part.status == "failed" and part.error is not None:
@@ -112,22 +112,10 @@ def _shortened(part: ModelPart) -> ModelPart:
     return attrs.evolve(part, output=_cut(text))
 
 
-def _result_text(part: ToolResultPart) -> str:
-    if part.status == "failed" and part.error is not None:
-        return part.error
-    if part.output is ABSENT:
-        return ""
-    return part.output if isinstance(part.output, str) else _compact(part.output)
-
-
 def _cut(text: str) -> str:
     if len(text) <= MAX_RESULT:
         return text
     return text if text.endswith(_CUT) else text[:MAX_RESULT] + _CUT
-
-
-def _compact(value: object) -> str:
-    return encode_json(jsonable(value), "value")
 
 
 def _escape(text: str) -> str:

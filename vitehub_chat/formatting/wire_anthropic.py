@@ -7,7 +7,7 @@ from typing import Any
 
 from vitehub_chat.formatting.turns import Turn, split_system
 from vitehub_chat.formatting.wire_media import IMAGE_FORMATS, plain_type, text_of
-from vitehub_chat.formatting.wire_text import arguments_of, result_text
+from vitehub_chat.formatting.wire_text import arguments_of
 from vitehub_chat.model.parts import (
     MediaPart,
     ModelPart,
@@ -15,6 +15,7 @@ from vitehub_chat.model.parts import (
     TextPart,
     ToolCallPart,
     ToolResultPart,
+    text_of_result,
 )
 
 
@@ -39,7 +40,7 @@ def _blocks(part: ModelPart) -> list[dict[str, Any]]:
         return [{"type": "tool_use", **call}]
     if isinstance(part, ToolResultPart):
         failed = {"is_error": True} if part.status == "failed" else {}
-        result = {"tool_use_id": part.id, "content": result_text(part), **failed}
+        result = {"tool_use_id": part.id, "content": text_of_result(part), **failed}
         return [{"type": "tool_result", **result}]
     if isinstance(part, ReasoningPart):
         thinking = {"thinking": part.text or "", "signature": part.signature}

@@ -13,7 +13,7 @@ from vitehub_chat.formatting.wire_media import (
     file_name,
     plain_type,
 )
-from vitehub_chat.formatting.wire_text import arguments_of, result_text
+from vitehub_chat.formatting.wire_text import arguments_of
 from vitehub_chat.model.parts import (
     MediaPart,
     ModelPart,
@@ -21,6 +21,7 @@ from vitehub_chat.model.parts import (
     TextPart,
     ToolCallPart,
     ToolResultPart,
+    text_of_result,
 )
 
 _MAX_NAME: Final = 190
@@ -64,12 +65,12 @@ def _blocks(part: ModelPart, names: set[str]) -> list[dict[str, Any]]:
 def _result(result: ToolResultPart) -> dict[str, Any]:
     """Write a result; Converse takes objects as JSON, anything else only as text."""
     if result.status == "failed":
-        content: dict[str, Any] = {"text": result_text(result)}
+        content: dict[str, Any] = {"text": text_of_result(result)}
         return {"toolUseId": result.id, "content": [content], "status": "error"}
     if isinstance(result.output, Mapping):
         content = {"json": dict(result.output)}
     else:
-        content = {"text": result_text(result)}
+        content = {"text": text_of_result(result)}
     return {"toolUseId": result.id, "content": [content]}
 
 

@@ -7,8 +7,15 @@ from typing import Any
 
 from vitehub_chat.formatting.turns import BLANK_LINE, Turn
 from vitehub_chat.formatting.wire_media import AUDIO_FORMATS, file_name, location, plain_type
-from vitehub_chat.formatting.wire_text import arguments_text, result_text
-from vitehub_chat.model.parts import MediaPart, ModelPart, ReasoningPart, TextPart, ToolCallPart
+from vitehub_chat.formatting.wire_text import arguments_text
+from vitehub_chat.model.parts import (
+    MediaPart,
+    ModelPart,
+    ReasoningPart,
+    TextPart,
+    ToolCallPart,
+    text_of_result,
+)
 
 
 def write_chat(turns: Sequence[Turn]) -> dict[str, Any]:
@@ -19,7 +26,7 @@ def write_chat(turns: Sequence[Turn]) -> dict[str, Any]:
 def _write(turn: Turn) -> list[dict[str, Any]]:
     if turn.role == "tool":
         return [
-            {"role": "tool", "tool_call_id": result.id, "content": result_text(result)}
+            {"role": "tool", "tool_call_id": result.id, "content": text_of_result(result)}
             for result in turn.results
         ]
     if turn.role == "assistant":

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from vitehub_chat.formatting.turns import Turn
-from vitehub_chat.formatting.wire_text import arguments_of, result_text
-from vitehub_chat.model.parts import MediaPart
+from vitehub_chat.formatting.wire_text import arguments_of
+from vitehub_chat.model.parts import MediaPart, text_of_result
 
 
 def write_ollama(turns: Sequence[Turn]) -> dict[str, Any]:
@@ -18,7 +18,7 @@ def write_ollama(turns: Sequence[Turn]) -> dict[str, Any]:
 def _write(turn: Turn) -> list[dict[str, Any]]:
     if turn.role == "tool":
         return [
-            {"role": "tool", "tool_name": result.name, "content": result_text(result)}
+            {"role": "tool", "tool_name": result.name, "content": text_of_result(result)}
             for result in turn.results
         ]
     fields: dict[str, Any] = {"role": turn.role, "content": turn.text}

@@ -8,7 +8,7 @@ from typing import Any
 
 from vitehub_chat.formatting.turns import BLANK_LINE, Turn, split_system
 from vitehub_chat.formatting.wire_media import file_name, location
-from vitehub_chat.formatting.wire_text import arguments_text, result_text
+from vitehub_chat.formatting.wire_text import arguments_text
 from vitehub_chat.model.parts import (
     MediaPart,
     ModelPart,
@@ -16,6 +16,7 @@ from vitehub_chat.model.parts import (
     TextPart,
     ToolCallPart,
     ToolResultPart,
+    text_of_result,
 )
 
 
@@ -70,7 +71,7 @@ def _item(part: ModelPart) -> list[dict[str, Any]]:
             }
         ]
     if isinstance(part, ToolResultPart):
-        output = {"call_id": part.id, "output": result_text(part)}
+        output = {"call_id": part.id, "output": text_of_result(part)}
         return [{"type": "function_call_output", **output}]
     if isinstance(part, ReasoningPart) and part.item is not None:
         return [dict(part.item)]

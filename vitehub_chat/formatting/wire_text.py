@@ -5,13 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from vitehub_chat.model.json_text import encode_json, jsonable
-from vitehub_chat.model.parts import ToolCallPart, ToolResultPart
-
-
-def json_text(value: object) -> str:
-    """Return compact JSON text, not ASCII-escaped, keys in their order."""
-    return encode_json(jsonable(value), "output")
+from vitehub_chat.model.json_text import compact_json, jsonable
+from vitehub_chat.model.parts import ToolCallPart
 
 
 def arguments_of(call: ToolCallPart) -> dict[str, Any]:
@@ -24,11 +19,4 @@ def arguments_of(call: ToolCallPart) -> dict[str, Any]:
 
 def arguments_text(call: ToolCallPart) -> str:
     """Return the arguments of a call as compact JSON text."""
-    return json_text(arguments_of(call))
-
-
-def result_text(result: ToolResultPart) -> str:
-    """Return the error of a failed result, else the output: a text as it is, else as JSON text."""
-    if result.status == "failed":
-        return result.error or ""
-    return result.output if isinstance(result.output, str) else json_text(result.output)
+    return compact_json(arguments_of(call))

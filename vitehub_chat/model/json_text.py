@@ -68,6 +68,17 @@ def jsonable(value: object) -> Json:
     return value
 
 
+def compact_json(value: object) -> str:
+    """Return a value of somebody else's code as compact JSON text, not ASCII-escaped.
+
+    Keys stay in their order; what is no JSON comes as `jsonable` makes it.
+    """
+    try:
+        return encode_json(value, "value")
+    except InputError:
+        return encode_json(jsonable(value), "value")
+
+
 def decode_json(text: str) -> Json:
     """Return the value of JSON text, with lone surrogates replaced.
 
@@ -81,11 +92,10 @@ def decode_json(text: str) -> Json:
 
 
 def _read(text: str) -> Json:
-    value, end = None, -1
     try:
         value, end = _decode_first(text)
     except ValueError:
-        end = -1
+        value, end = None, -1
     except RecursionError:
         raise ValueError("nested too deep") from None
     # What was written here has nothing around it; `loads` looks for that, and takes twice as long.

@@ -8,7 +8,7 @@ from typing import Any, Final, Literal
 
 import attrs
 
-from vitehub_chat.model.json_text import JsonObject
+from vitehub_chat.model.json_text import JsonObject, compact_json
 
 
 class _Absent(Enum):
@@ -123,6 +123,15 @@ _KINDS: dict[type, str] = {
     ApprovalDecisionPart: "approval-decision",
     ReasoningPart: "reasoning",
 }
+
+
+def text_of_result(part: ToolResultPart) -> str:
+    """Return the error of a failed result, else its output: a text as it is, else as JSON text."""
+    if part.status == "failed" and part.error is not None:
+        return part.error
+    if part.output is ABSENT:
+        return ""
+    return part.output if isinstance(part.output, str) else compact_json(part.output)
 
 
 def part_to_json(part: Part) -> JsonObject:

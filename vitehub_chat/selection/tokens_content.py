@@ -7,17 +7,16 @@ from typing import Final
 
 import attrs
 
-from vitehub_chat.errors import InputError
 from vitehub_chat.model.estimates import DescribedTool
-from vitehub_chat.model.json_text import encode_json, jsonable
+from vitehub_chat.model.json_text import compact_json
 from vitehub_chat.model.parts import (
-    ABSENT,
     MediaPart,
     ModelPart,
     ReasoningPart,
     TextPart,
     ToolCallPart,
     ToolResultPart,
+    text_of_result,
 )
 
 _MEDIA_TOKENS: Final = {"image": 1000, "audio": 1000, "file": 2000}
@@ -50,7 +49,7 @@ def read_content(parts: Iterable[ModelPart]) -> Content:
 
 def texts_of_tool(tool: DescribedTool) -> tuple[str, ...]:
     """Return name, description and schema of a tool."""
-    return (tool.name, tool.description, _compact(tool.parameters))
+    return (tool.name, tool.description, compact_json(tool.parameters))
 
 
 def _texts_of(part: ModelPart) -> Iterator[str]:
@@ -61,21 +60,6 @@ def _texts_of(part: ModelPart) -> Iterator[str]:
     elif isinstance(part, ToolCallPart):
         yield part.name
         if part.input is not None:
-            yield _compact(part.input)
+            yield compact_json(part.input)
     elif isinstance(part, ToolResultPart):
-        yield _text_of_result(part)
-
-
-def _text_of_result(part: ToolResultPart) -> str:
-    if part.status == "failed" and part.error is not None:
-        return part.error
-    if part.output is ABSENT:
-        return ""
-    return part.output if isinstance(part.output, str) else _compact(part.output)
-
-
-def _compact(value: object) -> str:
-    try:
-        return encode_json(value, "value")
-    except InputError:
-        return encode_json(jsonable(value), "value")
+        yield text_of_result(part)

@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, ClassVar, Final
 
 from vitehub_chat.model.events import (
-    AgentEvent,
     ApprovalRequested,
     BudgetChanged,
     FileProduced,
@@ -33,22 +32,15 @@ from vitehub_chat.model.events import (
 )
 from vitehub_chat.model.json_text import Json, encode_json
 from vitehub_chat.model.parts import ABSENT
-from vitehub_chat.streams.chunks import Chunk, facts_of, join_halves, present, readable
-from vitehub_chat.streams.sse import SSE_HEADERS, sse_frame
+from vitehub_chat.streams.chunks import Chunk, ChunkEncoder, facts_of, join_halves, present
 
 PROTOCOL_VERSION: Final = "1.0"
 INTERRUPTED: Final = "interrupted"
 """The content of the result of a tool call that the end of the run left open."""
 
 
-class AgUiEncoder:
-    """Turns the events of one run into AG-UI events; one encoder serves one stream.
-
-    Attributes:
-        headers: Headers of a response that carries the stream.
-    """
-
-    headers: Mapping[str, str] = SSE_HEADERS
+class AgUiEncoder(ChunkEncoder):
+    """Turns the events of one run into AG-UI events; one encoder serves one stream."""
 
     def __init__(self, *, thread_id: str | None = None, run_id: str | None = None) -> None:
         """Create the encoder of one stream.
@@ -57,13 +49,13 @@ class AgUiEncoder:
             thread_id: The client's name of the conversation, None takes that of the run.
             run_id: The client's name of the run, None takes that of the run.
         """
+        super().__init__()
         self._thread_id = thread_id
         self._run_id = run_id
         self._message_id = ""
         self._messages = 0
         self._has_results = False
         self._is_started = False
-        self._is_ended = False
         self._steps = 0
         self._in_step = False
         self._open: tuple[str, str] | None = None
@@ -72,23 +64,6 @@ class AgUiEncoder:
         self._arguments: dict[str, str] = {}
         self._called: dict[str, bool] = {}
         self._interrupts: list[Chunk] = []
-
-    def encode(self, event: AgentEvent, /) -> list[Chunk]:
-        """Return the AG-UI events of an event, in order; none for those that clients do not see.
-
-        Nothing follows the end of the run.
-
-        Raises:
-            InputError: The input or output of a tool is not JSON.
-        """
-        encode = self._encoders.get(type(event))
-        if encode is None or self._is_ended:
-            return []
-        return [readable(chunk) for chunk in encode(self, event)]
-
-    def frame(self, chunk: Chunk, /) -> str:
-        """Return an event as a frame of server-sent events."""
-        return sse_frame(chunk)
 
     def _run_started(self, event: RunStarted) -> Iterator[Chunk]:
         self._message_id = self._message_id or event.message_id

@@ -2,22 +2,51 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, ClassVar
 
 import attrs
 
+from vitehub_chat.model.events import AgentEvent
 from vitehub_chat.model.json_text import Json, replace_surrogates
+from vitehub_chat.streams.sse import SSE_HEADERS, sse_frame
 
 Chunk = dict[str, Any]
 """One part of a stream: a JSON object with a `type`."""
 
 
-def readable(chunk: Chunk) -> Chunk:
-    """Return a chunk whose texts have no lone surrogates."""
-    return {
-        key: replace_surrogates(value) if isinstance(value, str) else value
-        for key, value in chunk.items()
-    }
+class ChunkEncoder:
+    """Turns the events of one run into chunks; one encoder serves one stream.
+
+    A form of streams names what makes the chunks of each kind of event, and says when the run has
+    ended.
+
+    Attributes:
+        headers: Headers of a response that carries the stream.
+    """
+
+    headers: Mapping[str, str] = SSE_HEADERS
+    _encoders: ClassVar[Mapping[type, Callable[[Any, Any], Iterator[Chunk]]]]
+
+    def __init__(self) -> None:
+        self._is_ended = False
+
+    def encode(self, event: AgentEvent, /) -> list[Chunk]:
+        """Return the chunks of an event, in order; none for events that clients do not see.
+
+        Nothing follows the end of the run.
+
+        Raises:
+            InputError: The input or output of a tool is not JSON.
+        """
+        encode = self._encoders.get(type(event))
+        if encode is None or self._is_ended:
+            return []
+        return [_readable(chunk) for chunk in encode(self, event)]
+
+    def frame(self, chunk: Chunk, /) -> str:
+        """Return a chunk as a frame of server-sent events."""
+        return sse_frame(chunk)
 
 
 def join_halves(held: str, text: str) -> tuple[str, str]:
@@ -44,3 +73,11 @@ def present(**facts: Json) -> Chunk:
 def _camel(name: str) -> str:
     first, *rest = name.split("_")
     return first + "".join(word.capitalize() for word in rest)
+
+
+def _readable(chunk: Chunk) -> Chunk:
+    """Return a chunk whose texts have no lone surrogates."""
+    return {
+        key: replace_surrogates(value) if isinstance(value, str) else value
+        for key, value in chunk.items()
+    }

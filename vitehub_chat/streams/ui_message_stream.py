@@ -14,7 +14,6 @@ from typing import Any, ClassVar, Final, Literal
 import attrs
 
 from vitehub_chat.model.events import (
-    AgentEvent,
     ApprovalRequested,
     BudgetChanged,
     FileProduced,
@@ -34,7 +33,7 @@ from vitehub_chat.model.events import (
 from vitehub_chat.model.json_text import Json, decode_json, encode_json
 from vitehub_chat.model.messages import format_time
 from vitehub_chat.model.parts import ABSENT
-from vitehub_chat.streams.chunks import Chunk, facts_of, join_halves, present, readable
+from vitehub_chat.streams.chunks import Chunk, ChunkEncoder, facts_of, join_halves, present
 from vitehub_chat.streams.sse import (
     DONE_FRAME,
     KEEP_ALIVE_FRAME,
@@ -82,7 +81,7 @@ class _Call:
     held: str = ""
 
 
-class UIMessageStreamEncoder:
+class UIMessageStreamEncoder(ChunkEncoder):
     """Turns the events of one run into chunks; one encoder serves one stream.
 
     Attributes:
@@ -98,29 +97,12 @@ class UIMessageStreamEncoder:
             continued: The run goes on with an answer that the client already has, so results may
                 belong to tool calls of it. Else a result without its call brings the call along.
         """
+        super().__init__()
         self._continued = continued
         self._is_started = False
-        self._is_ended = False
         self._in_step = False
         self._parts: dict[tuple[str, str], str] = {}
         self._calls: dict[str, _Call] = {}
-
-    def encode(self, event: AgentEvent, /) -> list[Chunk]:
-        """Return the chunks of an event, in order; none for events that clients do not see.
-
-        Nothing follows the end of the run.
-
-        Raises:
-            InputError: The input or output of a tool is not JSON.
-        """
-        encode = self._encoders.get(type(event))
-        if encode is None or self._is_ended:
-            return []
-        return [readable(chunk) for chunk in encode(self, event)]
-
-    def frame(self, chunk: Chunk, /) -> str:
-        """Return a chunk as a frame of server-sent events."""
-        return sse_frame(chunk)
 
     def _run_started(self, event: RunStarted) -> Iterator[Chunk]:
         if self._is_started:  # a second start would rename the message

@@ -8,8 +8,7 @@ from typing import Any, Final
 import attrs
 
 from vitehub_chat.formatting.turns import SyntheticResult, Turn
-from vitehub_chat.formatting.wire_text import json_text
-from vitehub_chat.model.json_text import jsonable, replace_surrogates
+from vitehub_chat.model.json_text import compact_json, jsonable, replace_surrogates
 from vitehub_chat.model.model_messages import has_visible_text
 from vitehub_chat.model.parts import ABSENT, ModelPart, ToolCallPart, ToolResultPart
 
@@ -100,7 +99,7 @@ def _told(result: ToolResultPart) -> ToolResultPart:
     error = result.error
     if error is None or not has_visible_text(error):
         output = _visible(result.output)
-        error = output if isinstance(output, str) else json_text(output)
+        error = output if isinstance(output, str) else compact_json(output)
     return attrs.evolve(result, output=ABSENT, error=replace_surrogates(error))
 
 
