@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Unpack
 
 from vitehub_chat.agent.capability import (
@@ -11,6 +11,8 @@ from vitehub_chat.agent.capability import (
     Trigger,
     TriggerContext,
 )
+from vitehub_chat.agent.driver import ToolSpec
+from vitehub_chat.agent.search_tools import search_tools
 from vitehub_chat.config.chat_options import lower_chat_options
 from vitehub_chat.config.trigger_input import parse_chat_message
 from vitehub_chat.config.typed import ChatOptions
@@ -42,6 +44,10 @@ class Chat(Capability):
     def triggers(self) -> Mapping[str, Trigger]:
         """`message`: one message of a conversation and its answer."""
         return {"message": Trigger(read=_read_message, output="ui-message-stream")}
+
+    def tools(self, ctx: InvocationContext, /) -> Sequence[ToolSpec]:
+        """Return the tools that search past conversations, if the option `search_tools` is on."""
+        return search_tools(ctx, self.policy) if self.policy.search_tools else ()
 
     async def prepare(self, ctx: InvocationContext, /) -> None:
         """Say in the context what is posted before the answer, if anything was decided."""

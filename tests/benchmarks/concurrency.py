@@ -2,10 +2,11 @@
 
 Run it with `uv run --all-extras python tests/benchmarks/concurrency.py`.
 
-One uncontended turn is counted where nothing else runs: the steps that are run on the tables, the
+One uncontended turn is counted where nothing else runs: the calls of the state's Protocols, the
 transactions and trips to another thread on a file, and on servers, which are real ones on the
-loopback, how often something is sent to them and its answer waited for. Then 64 conversations have
-turns in one file, all at once and one after another, with full durability.
+loopback, how often something is sent to them and its answer waited for. Each has a counter of its
+own: calls are counted at the state, exchanges between its driver and the server. Then 64
+conversations have turns in one file, all at once and one after another, with full durability.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ import attrs
 
 sys.path.insert(0, str(Path(__file__).parents[2]))  # run as a script, too
 
-from tests.benchmarks.counting import count_work
+from tests.benchmarks.counting import count_calls, count_work
 from tests.benchmarks.measuring import (
     Count,
     Figure,
@@ -64,11 +65,11 @@ async def main() -> None:
         figures = [await measure_throughput(folder, scale)]
         counts = await count_on_file(folder)
         async with _libsql(folder) as port:
-            counts.append(await count_exchanges("libSQL", "http://127.0.0.1:{}", port))
+            counts += await count_on_server("libSQL", "http://127.0.0.1:{}", port)
         async with _postgres() as port:
             if port is not None:
                 url = "postgresql://postgres@127.0.0.1:{}/postgres"
-                counts.append(await count_exchanges("PostgreSQL", url, port))
+                counts += await count_on_server("PostgreSQL", url, port)
     report(options, figures, counts, {})
 
 
@@ -104,21 +105,29 @@ async def count_on_file(folder: Path) -> list[Count]:
     async with open_agent_state(f"file:{folder}/counts.db") as state:
         work = await count_work(state, await _warm_turn(state))
     return [
-        Count(what="calls of the state in one turn", count=work.trips),
+        Count(what="calls of the state in one turn on file:", count=work.calls),
         Count(what="commits of one turn on file:", count=work.commits, goal=3),
         Count(what="trips to another thread of one turn on file:", count=work.trips, goal=4),
     ]
 
 
-async def count_exchanges(name: str, url: str, port: int) -> Count:
-    """Count how often one turn waits for a server."""
+async def count_on_server(name: str, url: str, port: int) -> list[Count]:
+    """Count how often one turn asks the state for something, and how often it waits for a server.
+
+    Two turns are counted, so that neither counter sees what the other does.
+    """
+    state: Any
     proxy = Proxy("127.0.0.1", port)
     async with proxy.serving(), open_agent_state(url.format(proxy.port)) as state:
         turn = await _warm_turn(state)
         before = proxy.exchanges
         await turn()
         taken = proxy.exchanges - before
-    return Count(what=f"requests of one turn on {name}, window included", count=taken, goal=3)
+        calls = await count_calls(state, turn)
+    return [
+        Count(what=f"calls of the state in one turn on {name}", count=calls),
+        Count(what=f"requests of one turn on {name}, window included", count=taken, goal=3),
+    ]
 
 
 async def _warm_turn(state: Any) -> Subject:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 from collections.abc import Awaitable, Callable
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any
 
 import attrs
@@ -12,6 +13,7 @@ import attrs
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from vitehub_chat.state.needs import Needs
     from vitehub_chat.state.stepped import SteppedAgentState
 
 _Step = Callable[[Any], Any]
@@ -22,12 +24,14 @@ class Work:
     """What was done.
 
     Attributes:
-        trips: Steps that were run, and calls of other threads; on a file each step is one, too.
+        calls: Calls of the Protocols of the state, whatever they cost.
+        trips: Jobs that were handed to another thread; 0 for a state without threads of its own.
         commits: Transactions that SQLite committed.
         rows: Stored messages that steps got.
         instructions: What SQLite executed; 0 for a state without it.
     """
 
+    calls: int = 0
     trips: int = 0
     commits: int = 0
     rows: int = 0
@@ -62,36 +66,78 @@ class _CountedRows:
 async def count_work(state: SteppedAgentState, call: Callable[[], Awaitable[object]]) -> Work:
     """Return what a call did to a state."""
     work = Work()
-    loop = asyncio.get_running_loop()
-    run_in_executor = loop.run_in_executor
-    run_write, run_read = state.run_write, state.run_read
-
-    def counted_executor(*args: Any) -> Any:
-        work.trips += 1
-        return run_in_executor(*args)
+    run_write, run_read, read_with = state.run_write, state.run_read, state.read_with
 
     async def counted_write(step: _Step, /) -> Any:
-        work.trips += 1
         return await run_write(_counted(step, work))
 
     async def counted_read(step: _Step, /) -> Any:
-        work.trips += 1
         return await run_read(_counted(step, work))
 
-    with (
-        _replaced(loop, "run_in_executor", counted_executor),
-        _replaced(state, "run_write", counted_write),
-        _replaced(state, "run_read", counted_read),
-    ):
+    async def counted_read_with(step: _Step, needs: Needs, /) -> Any:
+        return await read_with(_counted(step, work), needs)
+
+    with ExitStack() as stack:
+        _count_calls(state, work, stack)
+        _count_trips(state, work, stack)
+        stack.enter_context(_replaced(state, "run_write", counted_write))
+        stack.enter_context(_replaced(state, "run_read", counted_read))
+        stack.enter_context(_replaced(state, "read_with", counted_read_with))
         await call()
-        # The commit of the last step comes after it; this one waits behind it.
-        await run_write(_stop_tracing)
+    # The commit of the last step comes after it; this one waits behind it.
+    await run_write(_stop_tracing)
     return work
+
+
+async def count_calls(state: SteppedAgentState, call: Callable[[], Awaitable[object]]) -> int:
+    """Return how often a call asks something of the Protocols of a state, and change nothing."""
+    work = Work()
+    with ExitStack() as stack:
+        _count_calls(state, work, stack)
+        await call()
+    return work.calls
+
+
+def _count_calls(state: SteppedAgentState, work: Work, stack: ExitStack) -> None:
+    stores = (state.turns, state.transcripts, state.sessions, state.summaries, state.plans)
+    for store in (*stores, state.values, state.admin):
+        for name, method in vars(type(store)).items():
+            if inspect.isfunction(method) and not name.startswith("_"):
+                counted = _tallied(getattr(store, name), work, "calls")
+                stack.enter_context(_replaced(store, name, counted))
+
+
+def _count_trips(state: SteppedAgentState, work: Work, stack: ExitStack) -> None:
+    loop = asyncio.get_running_loop()
+    counted = _tallied(loop.run_in_executor, work, "trips")
+    stack.enter_context(_replaced(loop, "run_in_executor", counted))
+    for worker in _workers_of(state):
+        submit = _tallied(worker.submit, work, "trips")
+        stack.enter_context(_replaced(worker, "submit", submit))
+
+
+def _tallied(function: Callable[..., Any], work: Work, what: str) -> Callable[..., Any]:
+    def tally(*args: Any, **kwargs: Any) -> Any:
+        setattr(work, what, getattr(work, what) + 1)
+        return function(*args, **kwargs)
+
+    return tally
+
+
+def _workers_of(state: Any) -> list[Any]:
+    """Return the threads that a state of a file has for itself."""
+    find_engine = getattr(state, "_engine", None)
+    if not callable(find_engine):
+        return []
+    engine = find_engine()
+    return list(dict.fromkeys([engine.writer, engine.reader]))
 
 
 def _counted(step: _Step, work: Work) -> _Step:
     def run(tables: Any) -> Any:
         table = tables.rows
+        if isinstance(table, _CountedRows):
+            return step(tables)
         connection = _connection_of(tables)
         tables.rows = _CountedRows(table, work)
         if connection is not None:

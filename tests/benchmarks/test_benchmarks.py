@@ -21,7 +21,7 @@ def test_a_benchmark_reports_ratios_and_counts(repository: Path, name: str) -> N
 
 @pytest.mark.benchmark
 @pytest.mark.service
-@pytest.mark.parametrize("name", ["concurrency", "remote"])
+@pytest.mark.parametrize("name", ["concurrency", "remote", "windows"])
 def test_a_benchmark_with_servers_reports_ratios_and_counts(repository: Path, name: str) -> None:
     check_report(run_tiny(repository, name))
 

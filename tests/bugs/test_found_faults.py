@@ -7,10 +7,14 @@ from typing import Any
 
 import pytest
 
-from tests.bugs.support import agent_on, say
+from tests.bugs.support import agent_on, key_of, say
 from vitehub_chat import ConversationKey, open_agent_state
 from vitehub_chat.conversation.conversation import Conversation
 from vitehub_chat.errors import CursorError, InputError
+from vitehub_chat.state.stepped import SteppedAgentState
+from vitehub_chat.state.steps.scopes import find_session
+from vitehub_chat.state.values import NewRow, SessionRequest
+from vitehub_chat.testing.checks.material import MANUAL, append, row
 
 
 async def test_the_newest_plan_is_read_while_the_clock_goes_on(any_url: str) -> None:
@@ -47,6 +51,23 @@ async def test_erasing_nobody_in_particular_erases_nobody(any_url: str, nobody: 
             _ = [each async for each in state.admin.export_person(None, nobody)]
 
         assert len((await agent.conversation("t").history()).items) == 2
+
+
+async def test_a_message_that_is_named_like_a_session_is_exported(any_url: str) -> None:
+    async with open_agent_state(any_url) as state:
+        assert isinstance(state, SteppedAgentState)
+        key = key_of()
+        await append(state, key, "own", base="s1", policy=MANUAL, user_key="ann")
+        own = await state.run_read(lambda tx: find_session(tx, key, "s1"))
+        assert own is not None
+        written = NewRow(message=row(f"session {own.key}").message, author="ann")
+        theirs = SessionRequest(conversation=key, policy=MANUAL, base="s2", user_key="bob")
+        await state.transcripts.append(theirs, rows=[written])
+
+        found = [each async for each in state.admin.export_person(None, "ann")]
+
+        messages = [each.fields["message"] for each in found if each.kind == "message"]
+        assert [each["id"] for each in messages] == ["own", f"session {own.key}"]
 
 
 @pytest.mark.parametrize("bad", ["\ud800", "a\x00b", "x" * 513])

@@ -11,14 +11,25 @@ from pathlib import Path
 import pytest
 
 from tests.bugs.support import agent_on, given, say
+from tests.bugs.threads import ENDINGS, KEPT_S, Ending, Threads, resident_bytes
+from tests.conversation.census import alive, grown
 from tests.conversation.station import leftovers_of
-from vitehub_chat import open_agent_state, run_agent_trigger, stream_agent_trigger
+from tests.faults.homes import KINDS, new_home, open_home
+from vitehub_chat import (
+    chat,
+    define_agent,
+    open_agent_state,
+    run_agent_trigger,
+    stream_agent_trigger,
+)
 from vitehub_chat.agent.driver import DriverCall
 from vitehub_chat.state.memory import store as memory_store
 from vitehub_chat.state.providers.memory import MemoryAgentState
 from vitehub_chat.state.providers.sqlite import worker as sqlite_worker
+from vitehub_chat.testing.clock import FakeClock
 
 MANY = 1500
+MIB = 1 << 20
 
 
 async def test_L201_threads_that_are_over_leave_neither_locks_nor_seats_behind(
@@ -35,6 +46,65 @@ async def test_L201_threads_that_are_over_leave_neither_locks_nor_seats_behind(
     assert len(tables.locks) == 0
     assert len(tables.entries) == 500
     await agent.aclose()
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("ending", ENDINGS, ids=lambda ending: ending.name)
+async def test_L201_a_million_threads_leave_neither_locks_nor_entries_nor_memory_behind(
+    ending: Ending,
+) -> None:
+    async with open_agent_state("memory:") as state:
+        assert isinstance(state, MemoryAgentState)
+        threads = Threads(state, ending)
+        threads.run(ending.count // 10)
+        warm = resident_bytes()
+        threads.run(ending.count - ending.count // 10)
+        assert resident_bytes() - warm < 16 * MIB
+        assert threads.most_entries <= threads.most_allowed
+        threads.pass_time()
+        assert threads.left() == {}
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+async def test_L201_ten_thousand_turns_of_a_thread_each_leave_nothing_behind(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("vitehub_chat.agent.runtime.MAX_ENDED_ENTRIES", 100)
+    agent = agent_on(None)
+
+    async def run_in(first: int, last: int) -> None:
+        for number in range(first, last):
+            await say(agent, "A", f"t{number}")
+
+    await run_in(0, 1000)
+    before, warm = alive(), resident_bytes()
+    await run_in(1000, 10_000)
+    assert grown(before, alive()) == {}
+    assert resident_bytes() - warm < 16 * MIB
+    assert sum((await leftovers_of(agent)).values()) == 0
+    await agent.aclose()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_L201_stored_locks_and_entries_of_many_threads_go_when_they_are_over(
+    kind: str, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    home, clock = new_home(kind, request, tmp_path), FakeClock()
+    async with open_home(home, clock=clock) as state:
+        short = chat(dedupe_ttl_ms=KEPT_S * 1000)
+        agent = define_agent(name="a", driver="echo", capabilities=[short], state=state)
+        for start in range(0, 200, 25):
+            await asyncio.gather(*(say(agent, "A", f"t{n}") for n in range(start, start + 25)))
+        assert home.ask("SELECT count(*) FROM $locks") == [(0,)]
+        assert home.ask("SELECT count(*) FROM $entries") == [(200,)]
+        clock.advance(seconds=KEPT_S)
+        assert await agent.sweep() == 0
+        # A sweep forgets some of them in a file; where it is costly they wait for the cleanup.
+        await state.admin.cleanup()
+        assert home.ask("SELECT count(*) FROM $entries") == [(0,)]
+        await agent.aclose()
 
 
 async def test_L174_turns_that_fail_time_out_or_are_stopped_leave_no_entry() -> None:

@@ -8,12 +8,13 @@ from datetime import timedelta
 
 import pytest
 
-from tests.bugs.support import agent_on, given, rows_of, say, texts_of
+from tests.bugs.support import NAME, agent_on, rows_of, say, texts_of
 from tests.conversation.steps import counted_steps
 from tests.conversation.virtual_time import LoopClock, run_virtually
-from vitehub_chat import open_agent_state, run_agent_trigger
+from vitehub_chat import open_agent_state
 from vitehub_chat.agent.driver import DriverCall
 from vitehub_chat.errors import StateConflictError
+from vitehub_chat.model.keys import encode_key
 from vitehub_chat.model.results import RunResult
 from vitehub_chat.state.stepped import SteppedAgentState
 
@@ -90,34 +91,38 @@ def test_L101_a_turn_of_three_leases_keeps_its_lock_and_is_told_when_it_is_lost(
 
 
 async def test_L138_a_channel_lock_never_mixes_the_threads_of_its_channel(
-    state: SteppedAgentState,
+    any_state: SteppedAgentState,
 ) -> None:
     has_begun, go_on = asyncio.Event(), asyncio.Event()
-    seen: dict[str, list[str]] = {}
+    seen: list[tuple[str, str | None, list[str]]] = []
 
     async def answer(call: DriverCall) -> str:
         has_begun.set()
         await go_on.wait()
-        seen[call.text] = [each.text for each in call.messages[:-1]]
         assert call.run is not None
-        return f"re {call.text} in {call.run.thread_id}"
+        skipped = [each.text for each in call.messages[:-1]]
+        seen.append((call.text, call.run.thread_id, skipped))
+        return f"re {call.text}"
 
-    agent = agent_on(state, answer, lock_scope="channel", concurrency="queue")
-    first = asyncio.create_task(say(agent, "A1", "A"))
+    agent = agent_on(any_state, answer, lock_scope="channel", concurrency="queue")
+    lock_key = encode_key("channel", None, NAME, None)
+    turns = [asyncio.create_task(say(agent, "A1", "A"))]
     await has_begun.wait()
-    threads = {"B1": "B", "A2": "A", "B2": "B"}
-    turns = [
-        asyncio.create_task(run_agent_trigger(agent, "chat.message", given(text, thread)))
-        for text, thread in threads.items()
-    ]
-    await asyncio.sleep(0)
+    for number, text in enumerate(["B1", "A2", "B2"], 1):
+        turns.append(asyncio.create_task(say(agent, text, text[0])))
+        await waiting(any_state, lock_key, number)
     go_on.set()
-    await asyncio.gather(first, *turns)
-    a, b = await texts_of(agent, "A"), await texts_of(agent, "B")
-    assert {text for text in a if not text.startswith("re")} == {"A1", "A2"}
-    assert {text for text in b if not text.startswith("re")} == {"B1", "B2"}
-    assert all(text.endswith("in A") for text in a if text.startswith("re"))
-    assert all(text.endswith("in B") for text in b if text.startswith("re"))
-    assert set(seen.get("B2", [])) <= {"B1"}
-    assert seen["A2"] == []
+    assert [(await turn).text for turn in turns] == ["re A1", "re B2", "re A2", "re B2"]
+    # B has the oldest message; what was skipped there is not told to A.
+    assert seen == [("A1", "A", []), ("B2", "B", ["B1"]), ("A2", "A", [])]
+    assert await texts_of(agent, "A") == ["A1", "re A1", "A2", "re A2"]
+    assert await texts_of(agent, "B") == ["B1", "B2", "re B2"]
     assert {row.thread_id for row in await rows_of(agent, "B")} == {"B"}
+    await agent.aclose()
+
+
+async def waiting(state: SteppedAgentState, lock_key: str, count: int) -> None:
+    """Wait until so many messages wait for a lock."""
+    async with asyncio.timeout(60):
+        while await state.run_read(lambda tx: tx.entries.count_waiting(lock_key, 0)) != count:  # noqa: ASYNC110
+            await asyncio.sleep(0)

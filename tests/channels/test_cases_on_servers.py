@@ -7,6 +7,7 @@ import itertools
 import pytest
 
 from tests.channels.test_turns import (
+    test_a_debounced_message_is_run_once_its_line_has_settled,
     test_C12_an_own_message_starts_no_turn_and_makes_no_claim,
     test_C13_a_callable_scope_is_told_what_a_direct_message_is,
     test_C14_the_option_wins_over_the_scope_of_the_channel,
@@ -15,6 +16,8 @@ from tests.channels.test_turns import (
     test_C18_a_refused_message_runs_when_it_comes_again,
     test_C26_an_answer_goes_to_its_thread_when_a_direct_caller_holds_the_lock,
     test_C26_groups_of_one_channel_are_answered_in_their_threads,
+    test_parallel_turns_of_a_thread_wait_for_a_slot_as_stored_messages,
+    test_waiting_messages_are_answered_together_with_queue,
 )
 from tests.channels.test_windows import (
     test_A01_without_a_window_the_current_message_is_alone,
@@ -65,4 +68,7 @@ __all__ = [
     "test_C18_a_refused_message_runs_when_it_comes_again",
     "test_C26_an_answer_goes_to_its_thread_when_a_direct_caller_holds_the_lock",
     "test_C26_groups_of_one_channel_are_answered_in_their_threads",
+    "test_a_debounced_message_is_run_once_its_line_has_settled",
+    "test_parallel_turns_of_a_thread_wait_for_a_slot_as_stored_messages",
+    "test_waiting_messages_are_answered_together_with_queue",
 ]

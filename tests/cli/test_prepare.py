@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.cli.helpers import STATE, Invoke, document, failure, store
-from vitehub_chat.cli.reasons import REASONS
+from vitehub_chat.conversation.reasons import REASONS
 from vitehub_chat.model.results import SelectionReason
 
 THREAD_AGENT = """

@@ -45,6 +45,7 @@ def forgetting_summaries(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         yield
 
 
+@pytest.mark.slow
 def test_a_file_is_checked_beside_its_own_tables(folder: Path, invoke: Invoke) -> None:
     store("hi")
     before = tables_of(folder / "state.db")

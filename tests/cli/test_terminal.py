@@ -2,26 +2,44 @@
 
 from __future__ import annotations
 
+import fcntl
+import json
 import os
 import pty
 import subprocess
+import termios
 from pathlib import Path
 
 from tests.cli.helpers import COMMAND, store
 
 
-def on_a_terminal(folder: Path, *arguments: str) -> str:
-    """Run the command on a terminal and return what it wrote there."""
+def on_a_terminal(
+    folder: Path, *arguments: str, typed: str = "", code: int = 0, output: int | None = None
+) -> str:
+    """Run the command on a terminal, or with its output elsewhere, and return what it shows."""
     main, other = pty.openpty()
     environ = {**os.environ, "COLUMNS": "200", "TERM": "xterm"}
     process = subprocess.Popen(
-        [COMMAND, *arguments], stdin=other, stdout=other, stderr=other, cwd=folder, env=environ
+        [COMMAND, *arguments],
+        stdin=other,
+        stdout=other if output is None else output,
+        stderr=other,
+        cwd=folder,
+        env=environ,
+        preexec_fn=take_terminal,  # noqa: PLW1509 - for Ctrl-C, and there is one thread
     )
     os.close(other)
+    os.write(main, typed.encode())
     written = b"".join(iter(lambda: read(main), b""))
     os.close(main)
-    assert process.wait() == 0
+    assert process.wait() == code
     return written.decode()
+
+
+def take_terminal() -> None:
+    """Make standard input the terminal whose keys stop this process."""
+    os.setsid()
+    fcntl.ioctl(0, termios.TIOCSCTTY, 0)
 
 
 def read(terminal: int) -> bytes:
@@ -48,3 +66,43 @@ def test_a_message_cannot_steer_the_terminal(folder: Path, support: str) -> None
         assert "\u202e" not in shown
         assert "\x1b]0;" not in shown
         assert ("\\x1b]0;evil\\x07[red]markup[/red]" in shown) == (command != "sessions")
+
+
+def test_an_export_shows_how_far_it_is_beside_its_lines(folder: Path, support: str) -> None:
+    store(*(f"message {n}" for n in range(50)))
+    with (folder / "out").open("wb") as out:
+        shown = on_a_terminal(folder, "export", support, output=out.fileno())
+    lines = [json.loads(line) for line in (folder / "out").read_text().splitlines()]
+    assert len(lines) == 52
+    assert "exporting" in shown
+
+
+def test_an_export_to_a_terminal_shows_its_lines_alone(folder: Path, support: str) -> None:
+    store("one")
+    lines = on_a_terminal(folder, "export", support).splitlines()
+    assert [json.loads(line)["type"] for line in lines] == ["session", "message", "end"]
+
+
+def test_long_work_shows_that_it_goes_on(folder: Path, support: str) -> None:
+    store("one")
+    url = "file:state.db"
+    assert "pruning" in on_a_terminal(folder, "prune", support, "--thread", "cli", "--dry-run")
+    assert "migrating" in on_a_terminal(folder, "state", "migrate", "--state", url)
+    assert "erasing" in on_a_terminal(folder, "erase", support, "--user", "ada", "--yes")
+
+
+def test_a_conversation_goes_once_that_is_confirmed(folder: Path, support: str) -> None:
+    store("one")
+    arguments = ["delete", support, "--thread", "cli"]
+    assert "Aborted" not in on_a_terminal(folder, *arguments, typed="n\n", code=1)
+    asked = on_a_terminal(folder, *arguments, typed="y\n")
+    assert "Delete the conversation agent 'support', thread 'cli'?" in asked
+    assert "rows: 1" in asked
+
+
+def test_ctrl_c_ends_with_1_and_changes_nothing(folder: Path, support: str) -> None:
+    store("one")
+    shown = on_a_terminal(folder, "delete", support, "--thread", "cli", typed="\x03", code=1)
+    assert "error: interrupted" in shown
+    assert "Traceback" not in shown
+    assert "one" in on_a_terminal(folder, "history", support)

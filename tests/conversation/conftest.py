@@ -54,6 +54,7 @@ async def set_scene(
 ) -> AsyncIterator[SetScene]:
     """Give a function that sets a scene for the options of a `chat()`."""
     number, kind = request.param.split("-")
+    is_remote = "processes" in (number, kind)
     store = store_of(kind, request, tmp_path)
     clock = FakeClock()
     async with AsyncExitStack() as stack:
@@ -74,7 +75,7 @@ async def set_scene(
             given = {"concurrency": strategy, **options}
             state = await stack.enter_async_context(open_agent_state(clock=clock, **store))
             assert isinstance(state, SteppedAgentState)
-            if kind == "processes":
+            if is_remote:
                 while len(processes) < 2:
                     processes.append(StationProcess())
                 first, second = await asyncio.gather(*(remote(given, p) for p in processes))

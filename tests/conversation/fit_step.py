@@ -7,7 +7,7 @@ import attrs
 from vitehub_chat.conversation.driving import CallFacts
 from vitehub_chat.conversation.fit_kit import FitKit
 from vitehub_chat.conversation.fit_source import FitSource
-from vitehub_chat.conversation.fitting import Fitted
+from vitehub_chat.conversation.fitting import Fitted, Fitter
 from vitehub_chat.conversation.selecting import Draft, draft_turn, prepare_turn, window_request
 from vitehub_chat.model.keys import ConversationKey
 from vitehub_chat.model.messages import Message
@@ -32,6 +32,11 @@ class FitStep:
 
     async def fit(self, current: Message) -> Fitted:
         """Carry it out for a message that is not stored."""
+        fitter, source = await self.prepare(current)
+        return await fitter.fit(source)
+
+    async def prepare(self, current: Message) -> tuple[Fitter, FitSource]:
+        """Return what fits such a message, and what it is fitted behind."""
         window = HistoryWindow(source="transcript", max_messages=10_000)
         policy = ChatPolicy(window=window, context=self.kit.policy)
         draft = draft_turn(TurnRequest(messages=(current,)), policy)
@@ -39,7 +44,7 @@ class FitStep:
         fitter = await self.kit.fitter(
             self.facts, ids={}, session=session, reread=lambda: self._source(draft, session)
         )
-        return await fitter.fit(await self._source(draft, session))
+        return fitter, await self._source(draft, session)
 
     async def _source(self, draft: Draft, session: SessionRef) -> FitSource:
         wanted = window_request(draft, self.state.clock.now())

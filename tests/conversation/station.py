@@ -28,7 +28,7 @@ from vitehub_chat.model.events import Done, DriverEvent, TextDelta
 from vitehub_chat.state.contract import AgentState
 from vitehub_chat.testing.clock import FakeClock
 
-LIMIT_S = 20
+LIMIT_S = 60
 
 
 @attrs.frozen(kw_only=True)
@@ -67,6 +67,7 @@ class SteppedDriver:
     def __init__(self, *, stops: bool) -> None:
         self.calls: list[str] = []
         self.cancelled: list[str] = []
+        self.told: list[dict[str, Any]] = []
         self.most = 0
         self._active = 0
         self._stops = stops
@@ -77,6 +78,7 @@ class SteppedDriver:
         earlier = ",".join(message.text for message in call.messages[:-1])
         answer = f"{call.text}[{earlier}]"
         self.calls.append(answer)
+        self.told.append(_told_in(call))
         self._active += 1
         self.most = max(self.most, self._active)
         try:
@@ -101,6 +103,17 @@ class SteppedDriver:
 
     async def aclose(self) -> None:
         """Hold nothing."""
+
+
+def _told_in(call: DriverCall) -> dict[str, Any]:
+    """Return what a call says about its input, as JSON."""
+    invoker = call.context.get("invoker")
+    return {
+        "invoker": invoker and invoker.id,
+        "note": call.context.get("note"),
+        "thread": call.run and call.run.thread_id,
+        "coalesced": call.context.get("chat.coalesced_ids"),
+    }
 
 
 class Station:
@@ -167,6 +180,9 @@ class Station:
 
     async def _cancelled(self) -> list[str]:
         return self.driver.cancelled
+
+    async def _told(self) -> list[dict[str, Any]]:
+        return self.driver.told
 
     async def _leftovers(self) -> dict[str, int]:
         left = await leftovers_of(self.agent)

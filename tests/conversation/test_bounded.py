@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
 
+from tests.conversation.census import alive, grown, held_under
 from tests.conversation.station import leftovers_of
 from vitehub_chat import (
     Agent,
@@ -25,6 +25,7 @@ from vitehub_chat.testing.clock import FakeClock
 
 MANY = 400
 TTL_S = 100
+CONVERSATION = "vitehub_chat.state.records.ConversationRecord"
 STRATEGIES: list[Any] = [
     "serial",
     "queue",
@@ -113,19 +114,20 @@ async def test_objects_do_not_add_up_with_the_threads() -> None:
     async with open_agent_state("memory:", clock=clock) as state:
         agent = agent_on(state, "serial")
 
-        async def count_after(first: int, last: int) -> int:
+        async def run_in(first: int, last: int) -> None:
             for number in range(first, last):
                 await run_agent_trigger(agent, "chat.message", said("hi", f"t{number}"))
                 await agent.conversation(f"t{number}").clear(delete_session=True)
                 clock.advance(seconds=TTL_S)
             await agent.sweep()
-            gc.collect()
-            return len(gc.get_objects())
 
-        before = await count_after(0, 50)
-        after = await count_after(50, 200)
-        # A conversation keeps its counters, which are a few objects; nothing else may stay.
-        assert after - before < 150 * 20
+        await run_in(0, 50)
+        before, held_before = alive(), held_under(tables_of(agent))
+        await run_in(50, 200)
+        left, held = grown(before, alive()), held_under(tables_of(agent)) - held_before
+        # A conversation keeps its counters, so that nothing old can match anything new.
+        assert left == {CONVERSATION: 150}
+        assert held <= 150 * 8
         await agent.aclose()
 
 

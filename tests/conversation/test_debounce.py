@@ -5,7 +5,10 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+import pytest
+
 from tests.conversation.conftest import SetScene
+from tests.conversation.homes import ALL
 from tests.conversation.scene import Scene, shorts
 from tests.conversation.station import leftovers_of
 from vitehub_chat import Agent, chat, define_agent, run_agent_trigger
@@ -107,6 +110,25 @@ async def test_who_leaves_in_the_wait_is_not_answered(set_scene: SetScene) -> No
     await scene.advance(WAIT_S)
     await scene.first.release("A")
     assert await shorts(a) == ["complete A[]"]
+    assert await scene.texts() == ["A", "A[]"]
+    await scene.check_nothing_is_left()
+
+
+@pytest.mark.parametrize("set_scene", ALL, indirect=True)
+async def test_who_waits_too_long_for_the_line_to_settle_leaves_and_may_come_again(
+    set_scene: SetScene,
+) -> None:
+    scene = await set_scene({"strategy": "debounce", "wait_timeout_ms": 60})
+    # No time passes for the line, so it never settles.
+    assert await shorts(scene.first.send("A")) == ["ChatBusyError timeout"]
+    assert await scene.count_waiting() == 0
+    await scene.advance(WAIT_S)
+    assert (await scene.take(), await scene.calls()) == (None, [])
+    scene = await set_scene({"strategy": "debounce", "wait_timeout_ms": 60_000})
+    [again] = await send_all(scene, "A")
+    await scene.advance(WAIT_S)
+    await scene.first.release("A")
+    assert await shorts(again) == ["complete A[]"]
     assert await scene.texts() == ["A", "A[]"]
     await scene.check_nothing_is_left()
 

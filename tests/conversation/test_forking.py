@@ -135,3 +135,37 @@ def test_a_lock_excludes_other_threads() -> None:
         order.append("first")
     thread.join(20)
     assert order == ["first", "other"]
+
+
+UNDER_NESTED_LOCKS = """
+from vitehub_chat.model.forking import ForkSafeLock
+
+inner, outer = ForkSafeLock(), ForkSafeLock()
+is_over, has_outer = threading.Event(), threading.Event()
+
+def work():
+    while not is_over.is_set():
+        with outer:
+            has_outer.set()
+            for _ in range(100):
+                pass
+            with inner:
+                pass
+
+thread = threading.Thread(target=work)
+thread.start()
+for number in range(50):
+    has_outer.clear()
+    has_outer.wait()
+    pid = os.fork()
+    if not pid:
+        with outer, inner:
+            os._exit(0)
+    wait_for(pid)
+is_over.set()
+thread.join()
+"""
+
+
+def test_a_fork_and_a_thread_that_nests_locks_do_not_wait_for_each_other() -> None:
+    run_script(UNDER_NESTED_LOCKS)

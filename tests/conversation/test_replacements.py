@@ -22,7 +22,7 @@ from vitehub_chat.agent.agent import Agent
 from vitehub_chat.agent.driver import DriverCall
 from vitehub_chat.config.trigger_input import parse_chat_message
 from vitehub_chat.conversation.payloads import decode_request, encode_request
-from vitehub_chat.errors import ChatBusyError, InputError, NotFoundError
+from vitehub_chat.errors import ChatBusyError, NotFoundError
 from vitehub_chat.model.messages import Message
 
 WINDOW: Any = {"source": "transcript", "max_messages": 9}
@@ -152,12 +152,6 @@ async def test_what_is_not_stored_is_not_replaced(agent: Agent, speaker: Speaker
             await call(agent, "m1", "better", ("edit", "m0"))
     assert await stored(agent) == [(1, "m1"), (2, "a1")]
     assert ((await say(agent, "m1", "m1")).text, len(speaker.seen)) == ("a1", 1)
-
-
-async def test_an_answer_cannot_be_continued_yet(agent: Agent) -> None:
-    with pytest.raises(InputError, match="not available in this release") as caught:
-        await say(agent, "m1", "m1", ("continue", "m0"))
-    assert caught.value.path == "replace.kind"
 
 
 async def test_an_edit_stays_in_the_session_of_its_message(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import AsyncIterator, Sequence
 from datetime import timedelta
 from decimal import Decimal
@@ -11,12 +12,17 @@ import attrs
 import pytest
 
 from tests.conversation.fit_step import FitStep
-from vitehub_chat import open_agent_state
+from vitehub_chat import open_agent_state, plugins
 from vitehub_chat.conversation.fit_kit import FitKit
 from vitehub_chat.conversation.fitting import Fitted
 from vitehub_chat.conversation.flushing import FlushBatch
-from vitehub_chat.errors import StateUnavailableError
-from vitehub_chat.model.context_policy import ContextPolicy, FlushStatus
+from vitehub_chat.errors import ContextOverflowError, StateUnavailableError
+from vitehub_chat.model.context_policy import (
+    ContextPolicy,
+    FlushStatus,
+    Summarizer,
+    SummarizerSetting,
+)
 from vitehub_chat.model.keys import ConversationKey
 from vitehub_chat.model.messages import Message
 from vitehub_chat.model.policies import ConcurrencyPolicy
@@ -78,10 +84,13 @@ class Desk:
 
     async def fit(self, size: int = 100, **kit: Any) -> Fitted:
         """Fit a current message of a size."""
-        given: dict[str, Any] = {"policy": self.policy, "clock": self.clock, "state": self.state}
         current = Message("current", "user", ({"type": "text", "text": "c" * size},))
-        step = FitStep(kit=FitKit(**{**given, **kit}), state=self.state, key=KEY)
-        return await step.fit(current)
+        return await self.step(**kit).fit(current)
+
+    def step(self, **kit: Any) -> FitStep:
+        """Return what fits messages of the session."""
+        given: dict[str, Any] = {"policy": self.policy, "clock": self.clock, "state": self.state}
+        return FitStep(kit=FitKit(**{**given, **kit}), state=self.state, key=KEY)
 
 
 _names = iter(range(1_000_000))
@@ -263,3 +272,26 @@ async def test_the_time_of_a_turn_is_counted_from_its_first_attempt(desk: Desk) 
     desk.takes_seconds = 6
     await desk.say(*[50] * 30)
     assert (await desk.fit()).budget.loops == 2
+
+
+async def test_the_summarizer_is_found_once_in_a_turn_and_not_on_its_event_loop(
+    desk: Desk,
+) -> None:
+    threads: list[threading.Thread] = []
+
+    def build(_setting: SummarizerSetting) -> Summarizer:
+        threads.append(threading.current_thread())
+        return desk.summarize
+
+    desk.policy = attrs.evolve(desk.policy, summarizer="found")
+    await desk.say(*[100] * 20)
+    current = Message("current", "user", ({"type": "text", "text": "c" * 100},))
+    with plugins.summarizers.using(found=build):
+        fitter, source = await desk.step().prepare(current)
+        fitted = await fitter.fit(source)
+        again = await fitter.fit_again(ContextOverflowError())
+        await fitter.tool_loop(fitted, lambda _budget: None).summarizing()
+    assert again is not None
+    assert desk.told.count(("summarize", 4)) > 1
+    assert len(threads) == 1
+    assert threads[0] is not threading.current_thread()

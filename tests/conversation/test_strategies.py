@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.conversation.conftest import SetScene
+from tests.conversation.homes import ALL
 from tests.conversation.scene import shorts
 from vitehub_chat import chat
 from vitehub_chat.errors import ConfigError, ConfigOverrideWarning
@@ -252,8 +253,12 @@ async def test_C28_a_message_that_begins_a_session_ends_the_run_before_it(
     await scene.check_nothing_is_left()
 
 
-async def test_C32_who_waited_too_long_leaves_and_may_come_again(set_scene: SetScene) -> None:
-    scene = await set_scene({"strategy": "serial", "wait_timeout_ms": 60})
+@pytest.mark.parametrize("strategy", ["serial", "queue"])
+@pytest.mark.parametrize("set_scene", ALL, indirect=True)
+async def test_C32_who_waited_too_long_leaves_and_may_come_again(
+    set_scene: SetScene, strategy: str
+) -> None:
+    scene = await set_scene({"strategy": strategy, "wait_timeout_ms": 60})
     a = await scene.first.start("A")
     assert await shorts(scene.second.send("B")) == ["ChatBusyError timeout"]
     assert await scene.count_waiting() == 0

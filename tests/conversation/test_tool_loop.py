@@ -44,21 +44,25 @@ class Desk:
         sizer = Sizer(counter=RUNES, policy=chosen, cache=CountCache())
         limits = limits_for(chosen, "runes", None)
         clock = FakeClock()
+        self.summarizing = Summarizing(
+            summarizer=self.summarize, sizer=sizer, limits=limits, policy=chosen, clock=clock
+        )
         self.attempts = Attempts(most=chosen.max_loops)
         self.loop = ToolLoop(
             base=len(BASE),
             base_used=100,
             sizer=sizer,
             limits=limits,
-            summarizing=lambda: Summarizing(
-                summarizer=self.summarize, sizer=sizer, limits=limits, policy=chosen, clock=clock
-            ),
+            summarizing=self.make_summarizing,
             clock=clock,
             attempts=self.attempts,
             correction=Decimal(1),
             changed=self.sizes.append,
             ids={},
         )
+
+    async def make_summarizing(self) -> Summarizing:
+        return self.summarizing
 
     async def summarize(self, previous: str, messages: Sequence[Message], **_limits: object) -> str:
         """Give the next answer; the last one is given again."""

@@ -20,13 +20,6 @@ from vitehub_chat.config.trigger_model import TriggerModel
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "options.md"
 
-LATER = frozenset(
-    {
-        (ChatModel, "search_tools"),
-    }
-)
-"""What is checked, and refused when it is switched on."""
-
 FOR_CHANNELS = frozenset(
     {
         "delivery",
@@ -42,7 +35,7 @@ FOR_CHANNELS = frozenset(
 )
 """What is accepted, but only matters to channels."""
 
-FOR_OTHER_STATES = frozenset({"auth_token", "auth_token_env", "search"})
+FOR_OTHER_STATES = frozenset({"auth_token", "auth_token_env"})
 """What is accepted, but means nothing to the embedded providers."""
 
 HEAD = """# Options
@@ -54,11 +47,9 @@ unknown name. Nothing is converted: `"20"`, `2.0` and `true` are no numbers of m
 Python `None`) means that an option is not given. Times end in `_ms` and are in milliseconds. An
 error names the path of the option, such as `trigger_history.max_messages`.
 
-Options marked *later* are checked, but refused in this release when they are switched on. Those
-marked *channels* only matter to messages of
+Options marked *channels* only matter to messages of
 [channels](../how-to/write-a-channel.md). Those marked *servers* only matter to states on a server:
-a [libSQL server](../how-to/libsql.md) is shown the token, and in PostgreSQL it is the password. No
-state has a search index yet, so `search` does nothing.
+a [libSQL server](../how-to/libsql.md) is shown the token, and in PostgreSQL it is the password.
 
 What a callable gets and gives, and the options of each driver: [drivers and functions](code.md).
 How sessions are called and continued, and what messages without a time do:
@@ -93,8 +84,7 @@ def _tables(root: type[OptionModel], model: type[OptionModel], path: str) -> Ite
     yield "\n".join(_row(root, model, field, path) for field in model.model_fields) + "\n"
     for field, each in inner.items():
         where = f"{path}.{field}" if path else field
-        if (root, where) not in LATER:
-            yield from _tables(root, each, where)
+        yield from _tables(root, each, where)
 
 
 def _row(root: type[OptionModel], model: type[OptionModel], field: str, path: str) -> str:
@@ -102,8 +92,6 @@ def _row(root: type[OptionModel], model: type[OptionModel], field: str, path: st
     meaning = " ".join((info.description or "").split())
     if info.is_required():
         meaning = f"**required** {meaning}"
-    if (root, where) in LATER:
-        meaning = f"*later* {meaning}"
     if root is ChatModel and where in FOR_CHANNELS:
         meaning = f"*channels* {meaning}"
     if root is StateModel and where in FOR_OTHER_STATES:

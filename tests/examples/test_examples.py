@@ -48,19 +48,16 @@ def test_every_example_is_an_agent_to_load(script: Path) -> None:
     assert "chat.message" in load_agent(script).triggers
 
 
-def test_the_second_run_goes_on_with_the_stored_conversation(tmp_path: Path) -> None:
+def test_the_second_run_goes_on_with_the_stored_conversation_and_says_what_it_saw(
+    tmp_path: Path,
+) -> None:
     script = EXAMPLES / "support_agent.py"
     first, second = run(script, tmp_path), run(script, tmp_path)
     assert first.startswith("Nothing stored yet.\n")
     assert "assistant  You said: My parcel has not arrived.\n" in first
     assert second.startswith("6 messages are stored from before.\n")
     assert "You said: My parcel has not arrived. (6 earlier messages)\n" in second
-
-
-def test_the_last_turn_of_the_second_run_sees_turns_of_the_first_one(tmp_path: Path) -> None:
-    script = EXAMPLES / "support_agent.py"
-    run(script, tmp_path)
-    table = run(script, tmp_path).partition("What the last turn saw:\n\n")[2].splitlines()
+    table = second.partition("What the last turn saw:\n\n")[2].splitlines()
     seen = [line.split()[:3] for line in table[:8]]
     assert seen == [
         ["#4", "assistant", "window"],

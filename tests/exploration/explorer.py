@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import attrs
 
-from tests.exploration.world import Action, BrokenRuleError, Scene, World
-
-Path = tuple[Action, ...]
+from tests.exploration.plans import Action, BrokenRuleError, Scene
+from tests.exploration.world import World
 
 
 @attrs.frozen
@@ -20,43 +19,51 @@ class Explored:
 def explore(scene: Scene) -> Explored:
     """Visit every world that can come of a scene, and check its rules there.
 
-    A world is made again by the actions that led to it; two that do not differ in anything that
-    matters count as one.
+    Two that do not differ in anything that matters count as one.
 
     Raises:
         BrokenRuleError: With the rule and the actions that broke it.
     """
-    start = World(scene)
-    seen = {start.fingerprint()}
-    ends = 0
-    to_visit: list[tuple[Path, Action]] = [((), action) for action in start.actions()]
-    while to_visit:
-        path, action = to_visit.pop()
-        taken = (*path, action)
-        world = _play(scene, taken)
-        fingerprint = world.fingerprint()
-        if fingerprint in seen:
-            continue
-        seen.add(fingerprint)
-        following = [(taken, each) for each in world.actions()]
-        ends += not following
-        to_visit.extend(following)
-        _rescue(world, taken)
-    return Explored(len(seen), ends)
-
-
-def _play(scene: Scene, path: Path) -> World:
-    world = World(scene)
+    search = _Search(scene)
     try:
-        for action in path:
-            world.act(action)
+        search.go_on()
     except BrokenRuleError as error:
-        raise BrokenRuleError(*error.args, path) from error
-    return world
+        raise BrokenRuleError(*error.args, search.path) from error
+    return Explored(len(search.seen), search.ends)
 
 
-def _rescue(world: World, path: Path) -> None:
-    try:
-        world.rescue()
-    except BrokenRuleError as error:
-        raise BrokenRuleError(*error.args, path, "then rescued") from error
+class _Search:
+    """A world, how it came to be, and what was seen already."""
+
+    def __init__(self, scene: Scene) -> None:
+        self._world = World(scene)
+        self.path: list[Action] = []
+        self.seen = {self._world.fingerprint()}
+        self.ends = 0
+
+    def go_on(self) -> None:
+        """Visit what can come of the world as it is, and leave it so."""
+        actions = list(self._world.actions())
+        self.ends += not actions
+        moment = self._world.moment()
+        for action in actions:
+            self.path.append(action)
+            self._visit(action)
+            self._world.go_back(moment)
+            self.path.pop()
+
+    def _visit(self, action: Action) -> None:
+        self._world.act(action)
+        if self._is_new():
+            self._rescue()
+            self.go_on()
+
+    def _is_new(self) -> bool:
+        count = len(self.seen)
+        self.seen.add(self._world.fingerprint())
+        return len(self.seen) > count
+
+    def _rescue(self) -> None:
+        moment = self._world.moment()
+        self._world.rescue()
+        self._world.go_back(moment)

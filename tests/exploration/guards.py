@@ -8,11 +8,14 @@ from typing import Any
 import attrs
 import pytest
 
+from tests.exploration import rules
 from vitehub_chat.errors import StateConflictError
 from vitehub_chat.state.memory.entries import MemoryEntries
-from vitehub_chat.state.steps import admission, finishing, granting
+from vitehub_chat.state.records import EntryRecord
+from vitehub_chat.state.steps import admission, finishing, granting, resolving
 from vitehub_chat.state.stores import store
 from vitehub_chat.state.tables import Transaction
+from vitehub_chat.state.values import NewEntry
 
 
 @attrs.frozen
@@ -94,37 +97,96 @@ def _without_passing_on_after_withdrawal(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(finishing, "grant_next", lambda *_: None)
 
 
+def _without_places_of_the_dead(patch: pytest.MonkeyPatch) -> None:
+    """Let what a dead holder had not recorded wait behind all others."""
+
+    def put_behind(tx: Transaction, lock_key: str) -> None:
+        lock = tx.locks.get(lock_key)
+        kept_back(tx, lock_key)
+        for entry in () if lock is None else _waiting_of(tx, lock_key, lock.ticket_id):
+            tx.entries.delete(entry.ticket_id)
+            tx.entries.insert(entry)
+
+    kept_back = granting.reclaim
+    patch.setattr(granting, "reclaim", put_behind)
+    patch.setattr(admission, "reclaim", put_behind)
+
+
+def _waiting_of(tx: Transaction, lock_key: str, ticket_id: str) -> list[EntryRecord]:
+    entry = tx.entries.get(ticket_id)
+    is_waiting = entry is not None and entry.state == "waiting" and entry.lock_key == lock_key
+    return [entry] if entry is not None and is_waiting else []
+
+
+def _without_the_end_of_a_group(patch: pytest.MonkeyPatch) -> None:
+    """Let a message that begins a session join those before it."""
+
+    def joined(tx: Transaction, head: EntryRecord, _now: int) -> list[EntryRecord]:
+        return list(tx.entries.waiting_in_lane(head.lock_key, head.lane))
+
+    patch.setattr(granting, "_group_of", joined)
+
+
+def _without_the_wanted_session(patch: pytest.MonkeyPatch) -> None:
+    """Let every message want the session of its thread."""
+    plain = admission._entry_of
+
+    def unwanted(new: NewEntry, terms: admission.Terms) -> EntryRecord:
+        return plain(attrs.evolve(new, wanted_id=None), terms)
+
+    patch.setattr(admission, "_entry_of", unwanted)
+
+
+def _without_the_own_session(patch: pytest.MonkeyPatch) -> None:
+    """Let every turn go on with the session that is there."""
+    patch.setattr(resolving, "_is_over", lambda *_: False)
+
+
+def _without_the_end_of_renewal(patch: pytest.MonkeyPatch) -> None:
+    """Let a lease that is over be renewed while nobody else has taken the lock."""
+    patch.setattr(finishing, "live_lock", lambda tx, lock_key, _now: tx.locks.get(lock_key))
+
+
+def _without_the_token_of_renewal(patch: pytest.MonkeyPatch) -> None:
+    """Let any holder renew the lease of whoever has the lock."""
+
+    def renew(tx: Transaction, ticket_id: str, _: Any, lease: int, now: int) -> bool:
+        entry = tx.entries.get(ticket_id)
+        lock = None if entry is None else granting.live_lock(tx, entry.lock_key, now)
+        if lock is not None:
+            tx.locks.put(attrs.evolve(lock, until=now + lease))
+        return lock is not None
+
+    patch.setattr(finishing, "renew", renew)
+
+
+def _without_longer_leases(patch: pytest.MonkeyPatch) -> None:
+    """Let a renewal say that the lease goes on, and leave it as it is."""
+
+    def renew(tx: Transaction, ticket_id: str, token: Any, _: int, now: int) -> bool:
+        entry = tx.entries.get(ticket_id)
+        lock = None if entry is None else granting.live_lock(tx, entry.lock_key, now)
+        return lock is not None and lock.token == token
+
+    patch.setattr(finishing, "renew", renew)
+
+
 GUARDS = (
-    Guard(
-        "release_check",
-        "a lock is released only when nothing waits",
-        "serial",
-        _without_release_check,
-    ),
-    Guard("fencing", "only who holds the lock writes", "serial", _without_fencing),
-    Guard("fencing_token", "only who holds the lock writes", "serial", _without_token_comparison),
-    Guard("lease_end", "only who holds the lock writes", "serial", _without_end_of_lease),
-    Guard(
-        "claim_inside_admit",
-        "a message that is sent again is answered once",
-        "serial_sent_again",
-        _without_claims,
-    ),
-    Guard(
-        "lock_check", "a lease that is not over is not taken away", "serial", _without_lock_check
-    ),
-    Guard(
-        "queue_check",
-        "messages of a thread are stored in order of arrival",
-        "serial",
-        _without_looking_at_the_queue,
-    ),
-    Guard("taking_back", "every accepted message is answered", "serial", _without_taking_back),
-    Guard("lanes", "a run has messages of one thread", "queue_of_two_threads", _without_groups),
-    Guard(
-        "passing_on",
-        "a lock is released only when nothing waits",
-        "withdrawn",
-        _without_passing_on_after_withdrawal,
-    ),
+    Guard("release_check", rules.LEFT, "serial", _without_release_check),
+    Guard("fencing", rules.WRITER, "serial", _without_fencing),
+    Guard("fencing_token", rules.WRITER, "serial", _without_token_comparison),
+    Guard("lease_end", rules.WRITER, "serial", _without_end_of_lease),
+    Guard("claim_inside_admit", rules.CLAIM, "serial_sent_again", _without_claims),
+    Guard("lock_check", rules.TAKEN, "serial", _without_lock_check),
+    Guard("queue_check", rules.ARRIVAL, "serial", _without_looking_at_the_queue),
+    Guard("taking_back", rules.ACCEPTED, "serial", _without_taking_back),
+    Guard("place_in_line", rules.ARRIVAL, "serial", _without_places_of_the_dead),
+    Guard("lanes", rules.LANE, "queue_of_two_threads", _without_groups),
+    Guard("lanes_of_sessions", rules.LANE, "queue_of_two_sessions", _without_the_wanted_session),
+    Guard("end_of_group", rules.BEGINNING, "queue_with_a_new_session", _without_the_end_of_a_group),
+    Guard("new_session", rules.SESSION, "queue_with_a_new_session", _without_the_own_session),
+    Guard("passing_on", rules.LEFT, "withdrawn", _without_passing_on_after_withdrawal),
+    Guard("renewal_in_time", rules.RENEWAL, "serial_renewed", _without_the_end_of_renewal),
+    Guard("renewal_token", rules.RENEWAL, "serial_renewed", _without_the_token_of_renewal),
+    Guard("renewal", rules.RENEWAL, "serial_renewed", _without_longer_leases),
 )

@@ -1,7 +1,7 @@
 """All interleavings of two holders and three messages keep the rules; without a guard they do not.
 
-The rules: each accepted message is answered exactly once, in a group of its own thread, in order of
-arrival; only who holds the lock writes; and a lock is released only when nothing waits.
+The rules: each accepted message is answered exactly once, in a group of its own thread and session,
+in order of arrival; only who holds the lock writes; and a lock is released only when nothing waits.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ import pytest
 
 from tests.exploration.explorer import explore
 from tests.exploration.guards import GUARDS, Guard
+from tests.exploration.plans import BrokenRuleError, Scene
 from tests.exploration.scenes import SCENES
-from tests.exploration.world import BrokenRuleError, Scene
 
 
 @pytest.mark.slow

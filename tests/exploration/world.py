@@ -8,77 +8,35 @@ explorer. After every action the rules are checked that no order of actions may 
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Iterator, Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any, TypeVar
 
 import attrs
 
+from tests.exploration import rules
+from tests.exploration.plans import (
+    LEASE,
+    LOCK,
+    RESCUER,
+    Action,
+    Holder,
+    Past,
+    Planned,
+    Scene,
+    names_of,
+)
+from tests.exploration.rewinding import rewindable_memory
 from vitehub_chat.errors import StateConflictError
 from vitehub_chat.model.clock import to_epoch_us
 from vitehub_chat.model.keys import ConversationKey
 from vitehub_chat.model.messages import Message
-from vitehub_chat.model.policies import ConcurrencyPolicy
 from vitehub_chat.state.contract import Fence, StateContext
-from vitehub_chat.state.providers.memory import MemoryAgentState, open_memory
 from vitehub_chat.state.records import LockRecord, RowRecord
 from vitehub_chat.state.tables import RowQuery, Transaction
 from vitehub_chat.state.values import Grant, NewEntry, NewRow, SessionRequest, TurnEnd
 from vitehub_chat.testing.clock import FakeClock
 
 T = TypeVar("T")
-Action = tuple[str, ...]
-
-LEASE = timedelta(seconds=30)
-LOCK = "the lock"
-RESCUER = "rescuer"
-
-
-class BrokenRuleError(AssertionError):
-    """A rule that an order of actions broke; the first argument names it."""
-
-
-@attrs.frozen(kw_only=True)
-class Planned:
-    """A message that will be sent: who sends it, in which thread, and the id it claims."""
-
-    name: str
-    sender: str
-    thread: str = "t1"
-    claim: str | None = None
-
-
-@attrs.frozen(kw_only=True)
-class Scene:
-    """What may happen.
-
-    Attributes:
-        crashes: How many holders may die.
-        expiries: How often a lease may pass without anybody renewing.
-        renews: Whether holders renew.
-        withdraws: Whether callers may take their messages back.
-    """
-
-    policy: ConcurrencyPolicy
-    messages: tuple[Planned, ...]
-    holders: tuple[str, ...] = ("h1", "h2")
-    crashes: int = 1
-    expiries: int = 1
-    renews: bool = False
-    withdraws: bool = False
-
-
-@attrs.define
-class Holder:
-    """A process: the runs it carries out by ticket, and which of them it has recorded."""
-
-    is_alive: bool = True
-    runs: dict[str, Grant] = attrs.field(factory=dict)
-    recorded: set[str] = attrs.field(factory=set)
-
-    def drop(self, ticket_id: str) -> None:
-        """Forget a run."""
-        self.runs.pop(ticket_id, None)
-        self.recorded.discard(ticket_id)
 
 
 def finished(call: Coroutine[Any, Any, T]) -> T:
@@ -91,37 +49,50 @@ def finished(call: Coroutine[Any, Any, T]) -> T:
     raise AssertionError("a call of the memory provider waited")
 
 
+@attrs.frozen
+class Moment:
+    """Where a world was."""
+
+    length: int
+    now: datetime
+    past: Past
+
+
 class World:
     """A store, holders, and what they did so far."""
 
     def __init__(self, scene: Scene) -> None:
         self.scene = scene
         self.clock = FakeClock()
-        self.state: MemoryAgentState = open_memory("memory:", clock=self.clock)
+        self.state, self._journal = rewindable_memory(self.clock)
         finished(self.state.__aenter__())
-        self.holders = {name: Holder() for name in scene.holders}
         self.plans = {each.name: each for each in scene.messages}
-        self.verdicts: dict[str, str] = {}
-        self.arrivals: list[str] = []
-        self.withdrawn: set[str] = set()
-        self.answers: list[tuple[str, ...]] = []
-        self.crashes = 0
-        self.expiries = 0
+        self.past = Past(holders={name: Holder() for name in scene.holders})
+
+    def moment(self) -> Moment:
+        """Return where this world is."""
+        return Moment(len(self._journal), self.clock.now(), self.past.copy())
+
+    def go_back(self, moment: Moment) -> None:
+        """Make undone what happened since a moment, which may be gone back to once more."""
+        self._journal.rewind(moment.length)
+        self.clock.advance(seconds=(moment.now - self.clock.now()).total_seconds())
+        self.past = moment.past.copy()
 
     def actions(self) -> Iterator[Action]:
         """Yield what may happen next."""
         for plan in self.scene.messages:
-            if self.holders[plan.sender].is_alive:
+            if self.past.holders[plan.sender].is_alive:
                 yield from self._of_message(plan)
-        for name, holder in self.holders.items():
+        for name, holder in self.past.holders.items():
             for ticket_id in holder.runs:
                 yield ("answer" if ticket_id in holder.recorded else "record", name, ticket_id)
                 if self.scene.renews:
                     yield ("renew", name, ticket_id)
-            if holder.is_alive and self.crashes < self.scene.crashes:
+            if holder.is_alive and self.past.crashes < self.scene.crashes:
                 yield ("crash", name)
-        if self.expiries < self.scene.expiries:
-            yield ("expire",)
+        if self.past.passes < self.scene.passes:
+            yield ("wait",)
 
     def act(self, action: Action) -> None:
         """Let something happen.
@@ -129,53 +100,73 @@ class World:
         Raises:
             BrokenRuleError: It should not have been possible.
         """
-        before = self._live_lock()
+        before = self.lock()
         getattr(self, f"_{action[0]}")(*action[1:])
-        self._check_lock()
-        after = self._live_lock()
-        is_kept = before is None or (after is not None and after.token == before.token)
-        if action[0] in {"send", "look"} and not is_kept:
-            raise BrokenRuleError("a lease that is not over is not taken away", action)
+        rules.check_lock(self, before, may_pass_on=action[0] not in {"send", "look"})
 
     def rescue(self) -> None:
         """Let all leases pass, drain the queue, and check that nothing is left or lost."""
         self.clock.advance(seconds=LEASE.total_seconds())
-        for holder in self.holders.values():
+        for holder in self.past.holders.values():
             holder.runs.clear()
-        self.holders[RESCUER] = Holder()
+        self.past.holders[RESCUER] = Holder()
         grant = finished(self.state.turns.take(LOCK, owner=RESCUER, lease=LEASE))
         self._start(grant)
-        while runs := self.holders[RESCUER].runs:
+        while runs := self.past.holders[RESCUER].runs:
             ticket_id = next(iter(runs))
-            self._record(RESCUER, ticket_id)
-            self._answer(RESCUER, ticket_id)
-        self._check_end()
+            self.act(("record", RESCUER, ticket_id))
+            self.act(("answer", RESCUER, ticket_id))
+        rules.check_end(self)
 
     def fingerprint(self) -> object:
         """Return what tells this world from others in which something else may happen next."""
-        tokens = sorted(
-            {run.token for holder in self.holders.values() for run in holder.runs.values()}
-        )
+        past = self.past
+        holders = past.holders.values()
+        tokens = sorted({run.token for holder in holders for run in holder.runs.values()})
         return (
-            self.read(lambda tx: _describe(tx, self, tokens)),
+            self.read(lambda tx: self._describe(tx, tokens)),
             tuple(
-                (each.is_alive, frozenset(each.recorded), frozenset(_runs(each, tokens)))
-                for each in self.holders.values()
+                (each.is_alive, frozenset(each.recorded), frozenset(_ranks(each, tokens)))
+                for each in holders
             ),
-            tuple(sorted(self.verdicts.items())),
-            tuple(self.arrivals),
-            frozenset(self.withdrawn),
-            tuple(self.answers),
-            (self.crashes, self.expiries),
+            tuple(sorted(past.verdicts.items())),
+            tuple(past.arrivals),
+            frozenset(past.withdrawn),
+            tuple(past.answers),
+            frozenset(past.session_of.items()),
+            (past.crashes, past.passes),
         )
 
     def read(self, step: Callable[[Transaction], T]) -> T:
         """Return what a step reads."""
         return finished(self.state.run_read(step))
 
-    def stored(self, thread: str) -> list[str]:
-        """Return the ids of the messages of a thread in the order of their numbers."""
-        return self.read(lambda tx: [row.message_id for row in _rows(tx, thread, self.now)])
+    def lock(self) -> LockRecord | None:
+        """Return the lock, also when its lease is over."""
+        return self.read(lambda tx: tx.locks.get(LOCK))
+
+    def state_of(self, name: str) -> str | None:
+        """Return the state of a message's entry, None without one."""
+        entry = self.read(lambda tx: tx.entries.get(name))
+        return None if entry is None else entry.state
+
+    def run_of(self, name: str) -> str | None:
+        """Return which run a message is in and not recorded."""
+        entry = self.read(lambda tx: tx.entries.get(name))
+        return entry.run_ticket_id if entry is not None and entry.state == "running" else None
+
+    def stored(self) -> list[str]:
+        """Return the ids of the stored messages, thread by thread in the order of their numbers."""
+        return self.read(lambda tx: [row.message_id for row in self._rows(tx)])
+
+    def is_stored(self, name: str) -> bool:
+        """Tell whether a message was recorded."""
+        return name in self.stored()
+
+    def row_of(self, message_id: str) -> RowRecord | None:
+        """Return the row of a message."""
+        rows = self.read(self._rows)
+        return next((row for row in rows if row.message_id == message_id), None)
 
     @property
     def now(self) -> int:
@@ -183,18 +174,17 @@ class World:
         return to_epoch_us(self.clock.now())
 
     def _of_message(self, plan: Planned) -> Iterator[Action]:
-        if plan.name not in self.verdicts:
+        if plan.name not in self.past.verdicts:
             yield ("send", plan.name)
-        elif self.verdicts[plan.name] == "accepted" and not self._is_settled(plan.name):
+        elif self.past.verdicts[plan.name] == "accepted" and not self._is_settled(plan.name):
             yield ("look", plan.name)
             if self.scene.withdraws:
                 yield ("withdraw", plan.name)
 
     def _is_settled(self, name: str) -> bool:
-        answered = any(name in group for group in self.answers)
-        runs = [run for holder in self.holders.values() for run in holder.runs.values()]
-        is_running = any(name in _names(run) for run in runs)
-        return answered or is_running or name in self.withdrawn
+        runs = [run for holder in self.past.holders.values() for run in holder.runs.values()]
+        is_running = any(name in names_of(run) for run in runs)
+        return is_running or name in self.past.answered() or name in self.past.withdrawn
 
     def _send(self, name: str) -> None:
         plan = self.plans[name]
@@ -202,9 +192,10 @@ class World:
             ticket_id=name,
             lock_key=LOCK,
             conversation=_key(plan.thread),
-            wanted_id=None,
+            wanted_id=plan.wanted,
             claim_id=plan.claim,
             payload=f'"{name}"',
+            starts_session=plan.starts,
             owner=plan.sender,
         )
         admission = finished(
@@ -212,11 +203,11 @@ class World:
                 entry, policy=self.scene.policy, lease=LEASE, dedupe_ttl=timedelta(hours=1)
             )
         )
-        self.verdicts[name] = admission.verdict
+        self.past.verdicts[name] = admission.verdict
         if admission.verdict == "accepted":
-            self.arrivals.append(name)
+            self.past.arrivals.append(name)
         for pushed_out in admission.pushed_out:
-            self._leave(pushed_out)
+            self.past.leave(pushed_out)
         self._start(admission.grant, by=plan.sender)
 
     def _look(self, name: str) -> None:
@@ -232,39 +223,42 @@ class World:
         sender = self.plans[name].sender
         left = finished(self.state.turns.withdraw(name, owner=sender, lease=LEASE))
         if left.withdrawn:
-            self._leave(name)
-            self.holders[sender].drop(name)
+            self.past.leave(name)
+            self.past.holders[sender].drop(name)
         self._start(left.next, by=sender)
 
-    def _leave(self, name: str) -> None:
-        self.withdrawn.add(name)
-        self.arrivals.remove(name)
-
     def _record(self, holder: str, ticket_id: str) -> None:
-        run = self.holders[holder].runs[ticket_id]
-        names = _names(run)
-        thread = self.plans[names[-1]].thread
-        if {self.plans[name].thread for name in names} != {thread}:
-            raise BrokenRuleError("a run has messages of one thread", names)
+        run = self.past.holders[holder].runs[ticket_id]
+        names = names_of(run)
         rows = [NewRow(message=_message(name, "user")) for name in names]
-        session = SessionRequest(conversation=_key(thread))
-        may_write = self._may_write(run)
+        was_held = self._holds(run)
         try:
-            finished(
-                self.state.turns.record(ticket_id, rows=rows, session=session, ctx=_under(run))
+            recorded = finished(
+                self.state.turns.record(
+                    ticket_id, rows=rows, session=self._request(names), ctx=_under(run)
+                )
             )
         except StateConflictError:
-            self.holders[holder].drop(ticket_id)
+            self.past.holders[holder].drop(ticket_id)
             return
-        if not may_write:
-            raise BrokenRuleError("only who holds the lock writes", holder, names)
-        self.holders[holder].recorded.add(ticket_id)
-        self._check_order(thread)
+        rules.check_may_write(run, was_held=was_held)
+        self.past.holders[holder].recorded.add(ticket_id)
+        rules.check_recorded(self, names, recorded.session)
+
+    def _request(self, names: Sequence[str]) -> SessionRequest:
+        first = self.plans[names[0]]
+        return SessionRequest(
+            conversation=_key(first.thread),
+            policy=self.scene.sessions,
+            base=first.wanted,
+            starts_new=first.starts,
+            begins_with=first.name,
+        )
 
     def _answer(self, holder: str, ticket_id: str) -> None:
-        run = self.holders[holder].runs[ticket_id]
+        run = self.past.holders[holder].runs[ticket_id]
         answer = NewRow(message=_message(f"{ticket_id} answer", "assistant"))
-        may_write = self._may_write(run)
+        was_held = self._holds(run)
         try:
             done = finished(
                 self.state.turns.finish(
@@ -277,83 +271,72 @@ class World:
                 )
             )
         except StateConflictError:
-            self.holders[holder].drop(ticket_id)
+            self.past.holders[holder].drop(ticket_id)
             return
-        if not may_write:
-            raise BrokenRuleError("only who holds the lock writes", holder, _names(run))
-        self.holders[holder].drop(ticket_id)
-        self.answers.append(_names(run))
-        self._check_answers()
+        rules.check_may_write(run, was_held=was_held)
+        self.past.holders[holder].drop(ticket_id)
+        self.past.answers.append(names_of(run))
+        rules.check_answered(self, names_of(run), f"{ticket_id} answer")
         self._start(done.next, by=holder)
 
     def _renew(self, holder: str, ticket_id: str) -> None:
-        run = self.holders[holder].runs[ticket_id]
-        may_write = self._may_write(run)
+        run = self.past.holders[holder].runs[ticket_id]
+        was_held = self._holds(run)
         is_held = finished(self.state.turns.renew(ticket_id, lease=LEASE, ctx=_under(run)))
-        if is_held != may_write:
-            raise BrokenRuleError("a lease is renewed exactly while it is held", holder, is_held)
+        rules.check_renewal(self, was_held=was_held, is_held=is_held)
         if not is_held:
-            self.holders[holder].drop(ticket_id)
+            self.past.holders[holder].drop(ticket_id)
 
     def _crash(self, holder: str) -> None:
-        self.holders[holder] = Holder(is_alive=False)
-        self.crashes += 1
+        self.past.holders[holder] = Holder(is_alive=False)
+        self.past.crashes += 1
 
-    def _expire(self) -> None:
-        self.clock.advance(seconds=LEASE.total_seconds())
-        self.expiries += 1
+    def _wait(self) -> None:
+        self.clock.advance(seconds=self.scene.by.total_seconds())
+        self.past.passes += 1
 
     def _start(self, grant: Grant | None, by: str = RESCUER) -> None:
         """Let a holder carry out what was granted to it; another one has to look for it."""
         if grant is None:
             return
-        owner = self.holders.get(grant.owner)
+        owner = self.past.holders.get(grant.owner)
         if owner is not None and owner.is_alive and grant.owner == by:
             owner.runs[grant.ticket_id] = grant
 
-    def _live_lock(self) -> LockRecord | None:
-        lock = self.read(lambda tx: tx.locks.get(LOCK))
-        return lock if lock is not None and lock.until > self.now else None
+    def _holds(self, run: Grant) -> bool:
+        lock = self.lock()
+        return lock is not None and lock.token == run.token and lock.until > self.now
 
-    def _may_write(self, run: Grant) -> bool:
-        lock = self._live_lock()
-        return lock is not None and lock.token == run.token
+    def _rows(self, tx: Transaction) -> Sequence[RowRecord]:
+        rows: list[RowRecord] = []
+        for thread in sorted({each.thread for each in self.plans.values()}):
+            conversation = tx.conversations.get(_key(thread).encode())
+            if conversation is not None:
+                query = RowQuery(conversation_key=conversation.key, limit=100, now=self.now)
+                rows += tx.rows.select(query)
+        return rows
 
-    def _check_lock(self) -> None:
-        waiting = [name for name in self.arrivals if self._state_of(name) == "waiting"]
-        if waiting and self.read(lambda tx: tx.locks.get(LOCK)) is None:
-            raise BrokenRuleError("a lock is released only when nothing waits", waiting)
-
-    def _state_of(self, name: str) -> str | None:
-        entry = self.read(lambda tx: tx.entries.get(name))
-        return None if entry is None else entry.state
-
-    def _check_order(self, thread: str) -> None:
-        stored = [name for name in self.stored(thread) if name in self.plans]
-        if len(stored) != len(set(stored)):
-            raise BrokenRuleError("a message is stored once", stored)
-        if stored != sorted(stored, key=self.arrivals.index):
-            raise BrokenRuleError("messages of a thread are stored in order of arrival", stored)
-
-    def _check_answers(self) -> None:
-        names = [name for group in self.answers for name in group]
-        if len(names) != len(set(names)):
-            raise BrokenRuleError("a message is answered once", self.answers)
-        claims = [claim for name in names if (claim := self.plans[name].claim) is not None]
-        if len(claims) != len(set(claims)):
-            raise BrokenRuleError("a message that is sent again is answered once", self.answers)
-        oldest = [min(map(self.arrivals.index, group)) for group in self.answers]
-        if not self.crashes and not self.expiries and oldest != sorted(oldest):
-            raise BrokenRuleError("runs go in order of arrival", self.answers)
-
-    def _check_end(self) -> None:
-        answered = {name for group in self.answers for name in group}
-        for name in self.arrivals:
-            is_lost = name in self.stored(self.plans[name].thread)
-            if name not in answered and not is_lost:
-                raise BrokenRuleError("every accepted message is answered", name)
-        if self.read(lambda tx: tx.locks.get(LOCK)) is not None:
-            raise BrokenRuleError("a lock that nobody needs is gone")
+    def _describe(self, tx: Transaction, tokens: list[int]) -> object:
+        now, lock = self.now, tx.locks.get(LOCK)
+        held = None
+        if lock is not None:
+            rank = tokens.index(lock.token) if lock.token in tokens else -1
+            held = (rank, lock.ticket_id, lock.owner, max(0, lock.until - now))
+        entries = [tx.entries.get(name) for name in self.plans]
+        return (
+            held,
+            tuple(
+                entry
+                and (
+                    entry.state,
+                    entry.run_ticket_id,
+                    entry.claim_key,
+                    max(0, entry.attended_until - now),
+                )
+                for entry in entries
+            ),
+            tuple(row.message_id for row in self._rows(tx)),
+        )
 
 
 def _key(thread: str) -> ConversationKey:
@@ -364,45 +347,9 @@ def _message(message_id: str, role: Any) -> Message:
     return Message(message_id, role, ({"type": "text", "text": "hi"},))
 
 
-def _names(run: Grant) -> tuple[str, ...]:
-    return tuple(each.ticket_id for each in run.entries)
-
-
 def _under(run: Grant) -> StateContext:
     return StateContext(fence=Fence(run.lock_key, run.token))
 
 
-def _rows(tx: Transaction, thread: str, now: int) -> Sequence[RowRecord]:
-    conversation = tx.conversations.get(_key(thread).encode())
-    if conversation is None:
-        return ()
-    return tx.rows.select(RowQuery(conversation_key=conversation.key, limit=100, now=now))
-
-
-def _runs(holder: Holder, tokens: list[int]) -> Iterator[tuple[str, int]]:
+def _ranks(holder: Holder, tokens: list[int]) -> Iterator[tuple[str, int]]:
     return ((ticket_id, tokens.index(run.token)) for ticket_id, run in holder.runs.items())
-
-
-def _describe(tx: Transaction, world: World, tokens: list[int]) -> object:
-    now = world.now
-    lock = tx.locks.get(LOCK)
-    held = None
-    if lock is not None:
-        rank = tokens.index(lock.token) if lock.token in tokens else -1
-        held = (rank, lock.ticket_id, lock.owner, max(0, lock.until - now))
-    entries = [tx.entries.get(name) for name in world.plans]
-    threads = sorted({each.thread for each in world.plans.values()})
-    return (
-        held,
-        tuple(
-            entry
-            and (
-                entry.state,
-                entry.run_ticket_id,
-                entry.claim_key,
-                max(0, entry.attended_until - now),
-            )
-            for entry in entries
-        ),
-        tuple(tuple(row.message_id for row in _rows(tx, each, now)) for each in threads),
-    )

@@ -13,7 +13,7 @@ from vitehub_chat import chat, define_agent, open_agent_state, run_agent_trigger
 from vitehub_chat.agent.driver import DriverCall
 
 
-async def main(url: str, name: str, marks: str, count: int) -> None:
+async def main(url: str, options: str, name: str, marks: str, count: int) -> None:
     """Send `count` messages at once; the driver marks when it begins and ends."""
     handle = os.open(Path(marks), os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
 
@@ -27,7 +27,7 @@ async def main(url: str, name: str, marks: str, count: int) -> None:
         message = {"id": text, "role": "user", "parts": [{"type": "text", "text": text}]}
         return {"messages": [message], "run": {"threadId": "t"}}
 
-    async with open_agent_state(url) as state:
+    async with open_agent_state(url, **json.loads(options)) as state:
         agent = define_agent(
             name="station",
             driver=answer,
@@ -45,4 +45,5 @@ async def main(url: str, name: str, marks: str, count: int) -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(main(sys.argv[1], sys.argv[2], sys.argv[3], int(sys.argv[4])))
+    _, place, its_options, my_name, file, how_many = sys.argv
+    asyncio.run(main(place, its_options, my_name, file, int(how_many)))

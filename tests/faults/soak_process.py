@@ -6,10 +6,12 @@ Leases are short here, so that one who stands still for some seconds has lost it
 from __future__ import annotations
 
 import asyncio
+import itertools
 import json
 import os
 import sys
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 from vitehub_chat.conversation import lease
@@ -26,9 +28,10 @@ from vitehub_chat.agent.driver import DriverCall  # noqa: E402
 from vitehub_chat.errors import ChatError  # noqa: E402
 
 AT_ONCE = 3
+"""How many messages of a thread are on their way at a time."""
 
 
-def tell(*facts: str) -> None:
+def tell(*facts: str | None) -> None:
     """Write a line at once, so that a kill cannot cut it in two."""
     os.write(sys.stdout.fileno(), f"{json.dumps(facts)}\n".encode())
 
@@ -41,44 +44,74 @@ async def answer(call: DriverCall) -> str:
 
 
 async def send(agent: Agent, text: str) -> None:
-    """Send a message until it is answered; its thread is the first word of its text."""
+    """Send a message until it is answered; its text begins with its thread and its session."""
+    thread, session, _ = text.split()
     message = {"id": text, "role": "user", "parts": [{"type": "text", "text": text}]}
-    given: dict[str, Any] = {"messages": [message], "run": {"threadId": text.split(maxsplit=1)[0]}}
+    given: dict[str, Any] = {
+        "messages": [message],
+        "run": {"threadId": thread},
+        "session": {"id": f"{thread} {session}"},
+    }
     while True:
         try:
             result = await run_agent_trigger(agent, "chat.message", given)
         except ChatError as error:
             tell("failed", text, error.code)
         else:
-            tell(result.status, text, result.text)
+            tell(result.status, text, result.text, result.session_id)
             if result.status in {"complete", "coalesced"}:
                 return
         await asyncio.sleep(0.1)
 
 
-async def send_all(agent: Agent, texts: list[str]) -> None:
-    """Send the messages of one thread, some at once."""
-    ahead = asyncio.Semaphore(AT_ONCE)
+class Texts:
+    """What is sent: first what was not answered before, then new texts until there is a note."""
 
-    async def in_turn(text: str) -> None:
-        async with ahead:
-            await send(agent, text)
+    def __init__(self, name: str, left: list[str], first: int, note: Path) -> None:
+        self._left = left
+        self._name = name
+        self._numbers = itertools.count(first)
+        self._note = note
 
-    await asyncio.gather(*map(in_turn, texts))
+    def next(self, thread: str) -> str | None:
+        """Return the next text of a thread, told before it is sent, or None."""
+        for text in self._left:
+            if text.split()[0] == thread:
+                self._left.remove(text)
+                return text
+        if self._note.exists():
+            return None
+        number = next(self._numbers)
+        text = f"{thread} s{number % 2} {self._name}{number}"
+        tell("sent", text)
+        return text
 
 
-async def main(url: str, strategy: Any, options: dict[str, Any], texts: list[str]) -> None:
+async def main(
+    url: str,
+    strategy: Any,
+    options: dict[str, Any],
+    threads: list[str],
+    note: str,
+    name: str,
+    left: list[str],
+    first: int,
+) -> None:
     """Send messages of several threads at once."""
+    texts = Texts(name, left, first, Path(note))
     async with open_agent_state(url, **options) as state:
         agent = define_agent(
             name="station",
             driver=answer,
-            capabilities=[chat(concurrency=strategy)],
+            capabilities=[chat(concurrency=strategy, sessions={"strategy": "manual"})],
             state=state,
         )
-        threads = sorted({text.split()[0] for text in texts})
-        lines = [[text for text in texts if text.split()[0] == thread] for thread in threads]
-        await asyncio.gather(*(send_all(agent, line) for line in lines))
+
+        async def send_all(thread: str) -> None:
+            while (text := texts.next(thread)) is not None:
+                await send(agent, text)
+
+        await asyncio.gather(*(send_all(thread) for thread in threads for _ in range(AT_ONCE)))
         await agent.aclose()
     tell("over")
 

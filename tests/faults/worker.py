@@ -10,7 +10,7 @@ import json
 import os
 import signal
 import sys
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any, cast
 
@@ -128,10 +128,11 @@ async def work(
     tools: int = 1,
     *,
     together: bool = False,
+    options: Mapping[str, Any] | None = None,
 ) -> None:
     """Run the messages of each thread, one after the other or all at once."""
     teller = Teller(hold, times)
-    async with open_agent_state(url, clock=Ahead(ahead_s)) as state:
+    async with open_agent_state(url, clock=Ahead(ahead_s), **options or {}) as state:
         state.turns = cast(Any, ToldTurns(state.turns, teller.tell))  # type: ignore[misc]
         driver = make_driver(teller.tell, tools)
         agent = define_agent(name="station", driver=driver, capabilities=[chat()], state=state)

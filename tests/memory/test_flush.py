@@ -101,7 +101,7 @@ class Bench:
         )
         assert policy is not None
         kit = await MemoryKit.open(policy, state=self.state, clock=self.clock)
-        flush = kit.flush(FlushSetting(ask=model, context=lambda: NO_CONTEXT, ids={"key": KEY}))
+        flush = kit.flush(FlushSetting(ask=model, context=NO_CONTEXT, ids={"key": KEY}))
         assert flush.blocks is (options.get("on_error") == "block")
         batch = FlushBatch(
             conversation=KEY,
@@ -306,7 +306,7 @@ async def test_two_sessions_on_one_folder_do_not_interleave(bench: Bench) -> Non
     policy = lower_memory(read_options(MemoryModel, {"root": str(bench.root)}))
     assert policy is not None
     kit = await MemoryKit.open(policy, state=bench.state, clock=bench.clock)
-    setting = FlushSetting(ask=None, context=lambda: NO_CONTEXT, ids={})
+    setting = FlushSetting(ask=None, context=NO_CONTEXT, ids={})
 
     async def flush(thread: str) -> FlushStatus:
         key = attrs.evolve(KEY, thread=thread)

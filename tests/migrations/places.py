@@ -10,7 +10,7 @@ import pytest
 from tests.faults.homes import Home
 from tests.migrations.write_fixtures import DUMPS, ENTRY, KEY, SESSION
 from vitehub_chat.model.messages import Message
-from vitehub_chat.state.contract import AgentState, StateContext
+from vitehub_chat.state.contract import AgentState, SearchRequest, StateContext
 from vitehub_chat.state.sql.named import load_migrations
 from vitehub_chat.state.values import NewRow, WindowRequest
 
@@ -82,12 +82,17 @@ async def check_contents(state: AgentState, dump: Path) -> None:
     session = await state.sessions.resolve(SESSION)
     window = await state.transcripts.window(KEY, session=session, window=WindowRequest(limit=9))
     summary = await state.summaries.get_manual(KEY, session_id=None)
+    assert state.search is not None
+    hits = await state.search.search(
+        KEY.tenant, agent=KEY.agent, request=SearchRequest(query="\u00c9")
+    )
     outcome = await state.turns.outcome(ENTRY.ticket_id, ctx=StateContext())
     [added] = await state.transcripts.append(
         SESSION, rows=[NewRow(message=Message("m5", "user", ()))]
     )
     found = [(each.seq, each.message.id, each.message.text) for each in window.shown]
     assert found == [(number, f"m{number}", f"é {number}") for number in (1, 2, 3)]
+    assert [hit.message_id for hit in hits.items] == ["m3", "m2", "m1"]
     assert summary is not None
     assert summary.text == "They said hello."
     assert outcome.grant is not None

@@ -322,6 +322,7 @@ class PlainDocuments:
 
     def numbered(self, query: DocumentQuery, /) -> Sequence[DocumentRecord]:
         found = self._of(query.home, query.kind, query.now)
+        found = [d for d in found if query.session_key in {None, d.session_key}]
         found = [d for d in found if query.above < d.number < query.below]
         found.sort(key=lambda d: d.number, reverse=query.order == "descending")
         return found[: query.limit]

@@ -82,7 +82,8 @@ def documents_in(tx: Transaction, encoded: str, now: int) -> object:
         [tx.documents.get(encoded, kind, name, now) for kind in KINDS for name in NAMES],
         [tx.documents.newest(encoded, kind, key, now) for kind in KINDS for key in range(3)],
         tx.documents.numbered(some),
-        tx.documents.numbered(attrs.evolve(some, above=-1, order="descending")),
+        tx.documents.numbered(attrs.evolve(some, above=None, order="descending")),
+        [tx.documents.numbered(attrs.evolve(some, session_key=key)) for key in range(3)],
     )
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.providers.mutants import of_documents, of_histories, of_steps, of_tables
+from tests.providers.mutants import of_documents, of_histories, of_search, of_steps, of_tables
 from tests.providers.mutants.mutant import Mutant
 from vitehub_chat.model.clock import Clock
 from vitehub_chat.model.ids import new_id
@@ -16,7 +16,13 @@ from vitehub_chat.state.providers.memory import open_memory
 from vitehub_chat.testing import all_checks, run_checks
 from vitehub_chat.testing.checks.registry import Check, OpenState
 
-MUTANTS = (*of_tables.MUTANTS, *of_steps.MUTANTS, *of_documents.MUTANTS, *of_histories.MUTANTS)
+MUTANTS = (
+    *of_tables.MUTANTS,
+    *of_steps.MUTANTS,
+    *of_documents.MUTANTS,
+    *of_histories.MUTANTS,
+    *of_search.MUTANTS,
+)
 
 
 async def run_apart(checks: Iterable[Check]) -> dict[str, str]:

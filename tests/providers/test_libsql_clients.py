@@ -112,7 +112,7 @@ async def test_a_client_that_is_given_serves_and_is_left_open(
         )
         async with state:
             assert await add_one(state) == ["m1", "m2"]
-            assert state.features == {"durable", "shared", "server_time"}
+            assert state.features == {"durable", "search", "shared", "server_time"}
 
     assert not client.closed
     await client.close()

@@ -65,7 +65,7 @@ async def test_what_was_stored_is_there_when_it_is_opened_again(
 ) -> None:
     for text in ("a", "b"):
         async with open_agent_state(spell(sqld.url), table_prefix=prefix) as state:
-            assert state.features == {"durable", "shared", "server_time"}
+            assert state.features == {"durable", "search", "shared", "server_time"}
             await append(state, text)
     async with open_agent_state(sqld.url, table_prefix=prefix) as state:
         assert await texts_in(state) == ["a", "b"]

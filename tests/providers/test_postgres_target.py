@@ -113,7 +113,12 @@ def test_an_option_that_does_not_exist_is_refused() -> None:
 
 
 def test_it_is_durable_shared_and_follows_the_clock_of_the_server() -> None:
-    assert open_postgres("postgresql://db").features == {"durable", "shared", "server_time"}
+    assert open_postgres("postgresql://db").features == {
+        "durable",
+        "search",
+        "shared",
+        "server_time",
+    }
     for clock in (None, SystemClock()):
         assert isinstance(open_postgres("postgresql://db", clock=clock).clock, ServerClock)
 

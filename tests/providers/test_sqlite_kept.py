@@ -29,7 +29,7 @@ from vitehub_chat.state.providers.sqlite.kept import KeptRows
 from vitehub_chat.state.providers.sqlite.state import SqliteAgentState
 from vitehub_chat.state.records import RowRecord
 from vitehub_chat.state.row_requests import PruneRequest, TruncateRequest
-from vitehub_chat.state.sql.rows import ROWS
+from vitehub_chat.state.sql.columns import ROWS
 from vitehub_chat.state.tables import RowQuery
 from vitehub_chat.state.values import WindowRequest, WindowRows
 

@@ -42,11 +42,16 @@ def test_a_relative_path_is_left_relative_for_who_may_look_up_the_working_direct
     [":memory:", "file::memory:", "sqlite::memory:", "file:x?mode=memory", "sqlite:?mode=memory"],
 )
 def test_a_store_in_memory_is_not_durable(url: str) -> None:
-    assert open_sqlite(url).features == {"group_commit"}
+    assert open_sqlite(url).features == {"group_commit", "search"}
 
 
 def test_a_file_is_durable_and_shared() -> None:
-    assert open_sqlite("file:/data/x.db").features == {"group_commit", "durable", "shared"}
+    assert open_sqlite("file:/data/x.db").features == {
+        "durable",
+        "group_commit",
+        "search",
+        "shared",
+    }
 
 
 @pytest.mark.parametrize(

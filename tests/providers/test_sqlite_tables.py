@@ -79,6 +79,7 @@ def connection() -> Iterator[sqlite3.Connection]:
         yield opened
 
 
+@pytest.mark.slow
 def test_a_file_answers_like_plain_tables(tmp_path: Path) -> None:
     numbers = count()
 

@@ -129,6 +129,7 @@ async def test_a_write_alone_needs_no_savepoint(tmp_path: Path) -> None:
         connection_of(state).set_trace_callback(None)
     assert [each for each in statements if not each.startswith(("SELECT", "INSERT"))] == [
         "BEGIN IMMEDIATE",
+        "PRAGMA data_version",
         "COMMIT",
     ]
 

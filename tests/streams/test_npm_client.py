@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
-import os
-import shutil
-import subprocess
-import tempfile
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.streams.npm import PACKAGES, run_node
 from vitehub_chat.model.events import (
     AgentEvent,
     ApprovalRequested,
@@ -43,58 +38,23 @@ from vitehub_chat.streams.ui_message_stream import (
 
 pytestmark = pytest.mark.service
 
-NODE = Path(__file__).with_name("node")
+SCRIPT = PACKAGES / "read_stream.mjs"
 STARTED = RunStarted(message_id="m1", session_id="s1")
 BUDGET = ContextBudget(limit=1000, used=250, used_pct=25.0, estimator="segments")
 
 Read = Callable[..., dict[str, Any]]
 
 
-@pytest.fixture(scope="session")
-def client() -> Path:
-    """Give the folder with the installed npm packages; it is kept from run to run."""
-    npm = shutil.which("npm")
-    if npm is None or shutil.which("node") is None:
-        pytest.skip("node and npm are not installed")
-    lock = (NODE / "package-lock.json").read_bytes()
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "vitehub-chat-tests"
-    folder = cache / f"npm-{hashlib.sha256(lock).hexdigest()[:16]}"
-    if not folder.exists():
-        _install(npm, folder)
-    return folder
-
-
-def _install(npm: str, folder: Path) -> None:
-    """Install beside the folder, then give it its name in one step: workers may do so at once."""
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=folder.parent) as scratch:
-        fresh = Path(scratch) / "npm"
-        shutil.copytree(NODE, fresh, ignore=shutil.ignore_patterns("node_modules"))
-        command = [npm, "ci", "--ignore-scripts", "--no-audit", "--no-fund"]
-        done = subprocess.run(command, cwd=fresh, capture_output=True, text=True, check=False)
-        if done.returncode:
-            pytest.fail(f"npm ci failed: {done.stderr[-2000:]}")
-        try:
-            fresh.rename(folder)
-        except OSError:
-            if not folder.exists():
-                raise
-
-
-@pytest.fixture
-def read(client: Path) -> Read:
-    """Give a function that has the client read the stream of some events."""
+@pytest.fixture(params=[6, 7])
+def read(request: pytest.FixtureRequest) -> Read:
+    """Give a function that has a version of the client read the stream of some events."""
 
     def run(*events: AgentEvent, earlier: Any = None) -> dict[str, Any]:
         encoder = UIMessageStreamEncoder(continued=earlier is not None)
         frames = [encoder.frame(chunk) for event in events for chunk in encoder.encode(event)]
         stream = KEEP_ALIVE_FRAME.join([OPEN_FRAME, *frames, DONE_FRAME])
-        arguments = ["node", str(NODE / "read_stream.mjs"), str(client)]
-        if earlier is not None:
-            arguments.append(json.dumps(earlier))
-        done = subprocess.run(arguments, input=stream.encode(), capture_output=True, check=False)
-        assert done.stderr.decode() == ""
-        seen: dict[str, Any] = json.loads(done.stdout)
+        known = [] if earlier is None else [json.dumps(earlier)]
+        seen: dict[str, Any] = run_node(SCRIPT, request.param, *known, given=stream.encode())
         assert seen.pop("invalid") == []
         return seen
 

@@ -267,6 +267,23 @@ def test_stream_of_a_call_that_waits_for_approval() -> None:
     )
 
 
+def test_stream_of_a_continued_answer_begins_a_step_of_its_own() -> None:
+    steps: list[AgentEvent] = [
+        StepStarted(),
+        TextDelta("0", "a"),
+        StepFinished(),
+        StepStarted(),
+        TextDelta("0", "b"),
+    ]
+    chunks = encode(STARTED, *steps, FINISHED, continued=True)
+    assert [chunk["type"] for chunk in chunks] == [
+        "start",
+        *("start-step", "text-start", "text-delta", "text-end", "finish-step"),
+        *("start-step", "text-start", "text-delta", "text-end", "finish-step"),
+        "finish",
+    ]
+
+
 def test_stream_of_a_continued_answer_speaks_of_calls_that_the_client_has() -> None:
     assert encode(
         STARTED,
@@ -277,8 +294,10 @@ def test_stream_of_a_continued_answer_speaks_of_calls_that_the_client_has() -> N
     ) == snapshot(
         [
             {"type": "start", "messageId": "m1"},
+            {"type": "start-step"},
             {"type": "tool-output-denied", "toolCallId": "c1"},
             {"type": "tool-output-available", "toolCallId": "c2", "output": None, "dynamic": True},
+            {"type": "finish-step"},
             {"type": "finish", "messageMetadata": {"status": "complete"}},
         ]
     )

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
-from ag_ui.core import Event, RunAgentInput, UserMessage
+from ag_ui.core import AssistantMessage, Event, RunAgentInput, ToolMessage, UserMessage
 from pydantic import TypeAdapter
 
 from tests.web.site import SetSite, read_stream, turn
 from vitehub_chat.agent.driver import DriverCall
+from vitehub_chat.model.events import TextDelta, ToolCall
+from vitehub_chat.model.parts import ToolResultPart
 
 MODELS: TypeAdapter[Any] = TypeAdapter(Event)
 
@@ -96,7 +99,12 @@ async def test_media_of_a_message_are_files(set_site: SetSite) -> None:
     ("change", "code"),
     [
         ({"messages": []}, "no_user_message"),
-        ({"messages": [{"id": "t", "role": "tool", "content": "x"}]}, "no_user_message"),
+        ({"messages": [{"id": "s", "role": "system", "content": "x"}]}, "no_user_message"),
+        ({"messages": [{"id": "t", "role": "tool", "content": "x"}]}, "invalid_input"),
+        (
+            {"messages": [{"id": "t", "role": "tool", "toolCallId": "c", "content": "x"}]},
+            "unknown_tool_call",
+        ),
         ({"messages": [{"id": "a", "role": "assistant", "content": "x"}]}, "no_user_message"),
         ({"messages": ["x"]}, "invalid_input"),
         ({"messages": [{"id": "m", "role": "user", "content": 5}]}, "invalid_input"),
@@ -136,3 +144,31 @@ async def test_a_run_is_resumed_and_stopped_like_any_other(set_site: SetSite) ->
     assert (await site.send("POST", "/c1/stop", {})).json()["stopped"] is True
     last = (await second.chunks())[-1]
     assert last["outcome"] == {"type": "cancelled"}
+
+
+async def test_results_of_tools_go_on_with_the_answer_that_called_them(set_site: SetSite) -> None:
+    async def answer(call: DriverCall) -> AsyncIterator[Any]:
+        if call.messages[-1].role == "user":
+            yield ToolCall("c1", "locate", {})
+            yield ToolCall("c2", "clock", {})
+        else:
+            results = [part for part in call.messages[-1].parts if isinstance(part, ToolResultPart)]
+            yield TextDelta("0", f"{results[0].output} {results[1].error}")
+
+    site = await set_site(ag_ui=True, driver={"run": answer})
+    first = read_stream((await site.send("POST", "/ag-ui", asked())).text)
+    (start, *_) = [event for event in first if event["type"] == "TOOL_CALL_START"]
+    messages = [
+        UserMessage(id="m1", content="Hello"),
+        AssistantMessage(id=start["parentMessageId"]),
+        ToolMessage(id="t1", tool_call_id="c1", content="Rome"),
+        ToolMessage(id="t2", tool_call_id="c2", content="", error="no clock"),
+    ]
+    response = await site.send("POST", "/ag-ui", asked(messages=messages, run_id="r2"))
+    events = read_stream(response.text)
+    assert all(MODELS.validate_python(event) for event in events)
+    said = [event for event in events if event["type"] == "TEXT_MESSAGE_CONTENT"]
+    assert [event["delta"] for event in said] == ["Rome no clock"]
+    (_, row) = await site.rows()
+    assert (row.message.text, row.message.id) == ("Rome no clock", start["parentMessageId"])
+    assert said[0]["messageId"] == f"{row.message.id}:r2"

@@ -41,6 +41,7 @@ def test_every_route_is_an_exact_one(path: str) -> None:
         f"{base}/sessions",
         f"{base}/sessions/{{id:path}}",
         f"{base}/truncate",
+        f"{base}/openapi.json",
         f"{base}/{{id:path}}/stream",
         f"{base}/{{id:path}}/stop",
     }
@@ -119,7 +120,7 @@ async def test_the_first_request_begins_to_sweep_and_the_close_ends_it(set_site:
         ({"trusted_fields": "session"}, "trusted_fields"),
         ({"trusted_fields": (5,)}, "trusted_fields"),
         ({"history": "both"}, "history"),
-        ({"replay": "state"}, "replay"),
+        ({"replay": "disk"}, "replay"),
         ({"read_routes": 1}, "read_routes"),
         ({"ag_ui": None}, "ag_ui"),
         ({"max_body_bytes": 0}, "max_body_bytes"),

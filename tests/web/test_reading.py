@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.web.site import SetSite, Site, turn
+from tests.web.site import WINDOW, SetSite, Site, turn
 
 
 async def talked(set_site: SetSite, turns: int = 3, **options: Any) -> Site:
@@ -128,7 +128,35 @@ async def test_the_window_is_what_the_model_was_given(set_site: SetSite) -> None
 async def test_a_window_that_cannot_be_is_refused(set_site: SetSite) -> None:
     site = await talked(set_site, 1)
     assert (await site.get("/history/window", id="c1", turn_id="x")).status_code == 404
-    assert (await site.get("/history/window", id="c1", next="true")).status_code == 400
+    for query in ({"next": "maybe"}, {"next": "true", "turn_id": "x"}):
+        response = await site.get("/history/window", id="c1", **query)
+        assert response.status_code == 400
+
+
+async def test_the_next_window_is_a_dry_run_with_a_placeholder(set_site: SetSite) -> None:
+    site = await talked(set_site, 2, chat={"trigger_history": {**WINDOW, "max_messages": 3}})
+    before = await site.texts()
+    window = (await site.get("/history/window", id="c1", next="true")).json()
+    assert [(each.get("seq"), each["reason"]) for each in window["entries"]] == [
+        (3, "window"),
+        (4, "window"),
+        (None, "current"),
+    ]
+    assert set(window) == {"entries", "left_out", "summary", "trimmed"}
+    assert (await site.texts(), len(site.driver.calls)) == (before, 2)
+
+
+async def test_the_next_window_is_that_of_the_session_that_is_asked_for(
+    set_site: SetSite,
+) -> None:
+    sessions = {"strategy": "manual"}
+    site = await set_site(chat={"sessions": sessions}, trusted_fields=("session",))
+    for message_id, session in (("m1", "s1"), ("m2", "s2")):
+        await site.post({**turn(message_id, message_id), "session": {"id": session}})
+    query = {"id": "c1", "session_id": "s1", "next": "true"}
+    window = (await site.get("/history/window", **query)).json()
+    kept = [each.get("message_id") for each in window["entries"] if each["kept"]]
+    assert (window["session_id"], kept[0], len(kept)) == ("s1", "m1", 3)
 
 
 async def test_a_manual_summary_is_saved_beside_the_history(set_site: SetSite) -> None:
@@ -270,8 +298,3 @@ async def test_a_session_can_be_read_alone(set_site: SetSite) -> None:
     assert gone.json()["rows"] == 2
     assert (await site.get("/history", id="c1", session_id="s1")).status_code == 404
     assert len((await site.get("/history", id="c1")).json()["items"]) == 2
-
-
-async def test_there_is_no_search_yet(set_site: SetSite) -> None:
-    site = await talked(set_site, 1)
-    assert (await site.get("/history/search", q="A", id="c1")).status_code == 404

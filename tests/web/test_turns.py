@@ -222,7 +222,7 @@ ASSISTANT = {"id": "a1", "role": "assistant", "parts": [{"type": "text", "text":
         ({"messages": [{**said("m1", "A"), "role": "system"}]}, "no_user_message", "messages"),
         ({"messages": [{**said("m1", "A"), "role": "tool"}]}, "no_user_message", "messages"),
         ({"messages": [said("m1", " ")]}, "empty_message", "messages[0]"),
-        ({"messages": [ASSISTANT]}, "invalid_input", "messages"),
+        ({"messages": [ASSISTANT]}, "unknown_tool_call", "messages"),
         ({"trigger": "regenerate-message", "messages": [ASSISTANT]}, "no_user_message", "messages"),
         ({"messageId": "a\nb"}, "invalid_input", "messageId"),
         ({"trigger": "other"}, "invalid_input", "trigger"),

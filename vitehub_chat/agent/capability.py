@@ -11,6 +11,7 @@ from vitehub_chat.agent.driver import ToolSpec
 from vitehub_chat.model.messages import Message
 from vitehub_chat.model.requests import RunInfo, TurnRequest
 from vitehub_chat.model.results import RunResult
+from vitehub_chat.state.contract import AgentState
 
 
 @attrs.frozen(kw_only=True)
@@ -50,6 +51,7 @@ class InvocationContext:
         instructions: What the driver is told, or None.
         messages: What the driver gets, the current message last.
         context: Values for the driver.
+        state: The agent's state, opened; None without one and in a direct invocation.
     """
 
     agent: str
@@ -60,6 +62,7 @@ class InvocationContext:
     instructions: str | None
     messages: list[Message]
     context: dict[str, Any]
+    state: AgentState | None = None
 
 
 class Capability:

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Protocol
 
 import attrs
 
+from vitehub_chat.conversation.driving import BeforeRequest
 from vitehub_chat.model.events import DriverEvent
 from vitehub_chat.model.json_text import Json, JsonObject
 from vitehub_chat.model.messages import Message
 from vitehub_chat.model.requests import RunInfo
-
-BeforeRequest = Callable[[Sequence[Message]], Awaitable[Sequence[Message]]]
 
 
 @attrs.frozen(kw_only=True)

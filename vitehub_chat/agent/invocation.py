@@ -9,13 +9,14 @@ import attrs
 
 from vitehub_chat.agent.asking import asker_of
 from vitehub_chat.agent.capability import CapabilityLike, InvocationContext
-from vitehub_chat.agent.driver import BeforeRequest, Driver, DriverCall, ToolSpec
-from vitehub_chat.conversation.driving import CallFacts, InvokeRequest
+from vitehub_chat.agent.driver import Driver, DriverCall, ToolSpec
+from vitehub_chat.conversation.driving import BeforeRequest, CallFacts, InvokeRequest
 from vitehub_chat.errors import ConfigError
 from vitehub_chat.model.events import DriverEvent
 from vitehub_chat.model.json_text import Json
 from vitehub_chat.model.plans import AnsweredBy
 from vitehub_chat.model.results import PreparedInvocation, RunResult
+from vitehub_chat.state.contract import AgentState
 
 
 @attrs.frozen(kw_only=True)
@@ -106,6 +107,7 @@ async def invoke(
     agent: str,
     capabilities: Sequence[CapabilityLike],
     driver: Driver | None,
+    state: AgentState | None = None,
 ) -> AgentInvocation:
     """Let the capabilities prepare a call, in their order.
 
@@ -122,6 +124,7 @@ async def invoke(
         instructions=None,
         messages=list(prepared.messages),
         context=dict(prepared.context),
+        state=state,
     )
     for capability in capabilities:
         await _prepare(capability, context, prepared.messages[-1].id)

@@ -18,6 +18,7 @@ from vitehub_chat.agent.replay import replay_result
 from vitehub_chat.conversation import events
 from vitehub_chat.conversation.acceptance import Acceptance
 from vitehub_chat.conversation.admitting import Caller
+from vitehub_chat.conversation.continuation import goes_on
 from vitehub_chat.conversation.control import TurnControl
 from vitehub_chat.conversation.driving import InvokeRequest, Sink
 from vitehub_chat.conversation.ending import end_turns
@@ -55,6 +56,8 @@ class AgentRuntime:
     def __init__(self, agent: Agent) -> None:
         self._agent = agent
         self._lock = ForkSafeLock()
+        self._building = ForkSafeLock()
+        """Held for as long as a driver is imported, and never on an event loop."""
         self._state: AgentState | None = None
         self._owns_state = False
         self._clock: Clock = SystemClock()
@@ -145,14 +148,16 @@ class AgentRuntime:
         Raises:
             ConfigError: The state, or where it is named, is wrong.
         """
+        if self._turns is not None:
+            return self._turns
+        # Neither is open yet: nothing is lost where another thread is faster.
+        state, owns_state = _state_of(self._agent)
+        clock = SystemClock() if state is None else state.clock
+        turns = open_agent_state("memory:", clock=clock, max_ended_entries=MAX_ENDED_ENTRIES)
         with self._lock:
             if self._turns is None:
-                state, self._owns_state = _state_of(self._agent)
-                self._state = state
-                self._clock = SystemClock() if state is None else state.clock
-                self._turns = open_agent_state(
-                    "memory:", clock=self._clock, max_ended_entries=MAX_ENDED_ENTRIES
-                )
+                self._state, self._owns_state, self._clock = state, owns_state, clock
+                self._turns = turns
             return self._turns
 
     async def _find_state(self) -> AgentState:
@@ -240,6 +245,7 @@ class AgentRuntime:
             agent=self._agent.name,
             capabilities=self._agent.capabilities,
             driver=driver,
+            state=None if asked.request.trigger is None else self._state,
         )
 
     async def _open_driver(self) -> Driver | None:
@@ -254,7 +260,7 @@ class AgentRuntime:
         given: Any = self._agent.driver
         if callable(getattr(given, "stream", None)):
             return cast(Driver, given)
-        with self._lock:
+        with self._building:
             if self._driver is None:
                 factory = plugins.drivers.get(given.use, path="driver")
                 self._driver = cast(Driver, factory(given.options))
@@ -274,7 +280,8 @@ async def _run_through(
 
     result = await engine.run(Caller(request=request, control=control, sink=listen))
     if not has_started:
-        for event in replay_result(result):
+        known = request.current if goes_on(request) else None
+        for event in replay_result(result, known):
             sink(event)
     return result
 
@@ -338,4 +345,4 @@ def _written(retention: Any) -> Any:
     """Return a retention as a state option: milliseconds for a duration."""
     if retention is None or isinstance(retention, str):
         return retention
-    return int(retention.total_seconds() * 1000)
+    return retention // timedelta(milliseconds=1)

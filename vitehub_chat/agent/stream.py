@@ -11,7 +11,6 @@ from vitehub_chat.conversation.driving import Sink
 from vitehub_chat.model.events import AgentEvent, RunFailed
 from vitehub_chat.model.results import RunResult
 from vitehub_chat.streams.encoders import Encoder
-from vitehub_chat.streams.sse import DONE_FRAME
 
 Start = Callable[[TurnControl, Sink], asyncio.Task[RunResult]]
 
@@ -65,10 +64,11 @@ class AgentStream:
         return item
 
     async def sse(self) -> AsyncIterator[str]:
-        """Yield the stream as frames of server-sent events, the end mark last."""
+        """Yield the stream as frames of server-sent events, with the end mark of its form."""
         async for item in self:
             yield self._encoder.frame(item)
-        yield DONE_FRAME
+        for frame in self._encoder.end_frames:
+            yield frame
 
     async def result(self) -> RunResult:
         """Return the result of the turn once it is recorded; raises what the turn raised.

@@ -53,7 +53,7 @@ def stream_agent_trigger(
         agent: The agent.
         trigger: `<capability>.<trigger>`, such as `chat.message`.
         input: The input of the trigger, in either spelling.
-        output: `ui-message-stream` or `events`; None is the default of the trigger.
+        output: `ui-message-stream`, `ag-ui` or `events`; None is the default of the trigger.
 
     Raises:
         NotFoundError: There is no such trigger.

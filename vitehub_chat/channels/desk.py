@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import re
-import threading
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
 from datetime import timedelta
@@ -17,6 +16,7 @@ from vitehub_chat.channels.messages import conversation_of, read_reply_to
 from vitehub_chat.conversation.outlet import Reply
 from vitehub_chat.errors import ConfigError
 from vitehub_chat.model.clock import Clock
+from vitehub_chat.model.forking import ForkSafeLock
 from vitehub_chat.model.keys import ConversationKey
 from vitehub_chat.model.policies import ChatPolicy
 from vitehub_chat.model.requests import TurnRequest
@@ -45,7 +45,7 @@ class ChannelDesk:
         self.histories = Histories(policy, state, clock)
         self._agent = agent
         self._policy = policy
-        self._lock = threading.Lock()
+        self._lock = ForkSafeLock()
         self._last: dict[ConversationKey, Future[None]] = {}
         self._sending: set[asyncio.Task[None]] = set()
 

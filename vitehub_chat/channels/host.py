@@ -125,7 +125,7 @@ class ChannelHost:
         """Begin to sweep in this loop; no-op while it does."""
         loop = asyncio.get_running_loop()
         if loop not in self._sweepers:
-            sweeper = self._sweepers[loop] = Sweeper(lambda: self._agent.runtime().sweep())
+            sweeper = self._sweepers[loop] = self._agent.sweeping()
             await sweeper.__aenter__()
 
     async def _desk(self) -> ChannelDesk:

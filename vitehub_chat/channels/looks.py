@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import threading
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable
 from concurrent.futures import Future
 
+from vitehub_chat.model.forking import ForkSafeLock
 from vitehub_chat.model.keys import ConversationKey
 
 MAX_REMEMBERED = 100_000
@@ -19,7 +19,7 @@ class Looks:
 
     def __init__(self, *, limit: int = MAX_REMEMBERED) -> None:
         self._limit = limit
-        self._lock = threading.Lock()
+        self._lock = ForkSafeLock()
         self._done: OrderedDict[ConversationKey, None] = OrderedDict()
         self._going_on: dict[ConversationKey, Future[None]] = {}
 

@@ -10,6 +10,7 @@ from vitehub_chat.errors import (
     InputError,
     StateClosedError,
     StateConflictError,
+    StateError,
     StateUnavailableError,
 )
 from vitehub_chat.model.json_text import encode_json
@@ -46,7 +47,7 @@ def _status_of(error: ChatError) -> int:
     if isinstance(error, InputError):
         return 400
     if isinstance(error, ChatBusyError):
-        return 409 if error.code == "chat_busy" else 429
+        return 429 if error.code == "queue_full" else 409
     if isinstance(error, StateUnavailableError | StateClosedError | StateConflictError):
         return 503
-    return 500
+    return 413 if isinstance(error, StateError) and error.code == "too_large" else 500

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections import OrderedDict
 from collections.abc import Iterable, Sequence
 from datetime import datetime
@@ -10,6 +9,7 @@ from datetime import datetime
 import attrs
 
 from vitehub_chat.model.clock import Clock
+from vitehub_chat.model.forking import ForkSafeLock
 from vitehub_chat.model.keys import ConversationKey
 from vitehub_chat.model.messages import Message
 from vitehub_chat.model.policies import ThreadHistory
@@ -37,7 +37,7 @@ class ThreadCache:
         self._clock = clock
         self._max_threads = max_threads
         self._threads: OrderedDict[ConversationKey, _Thread] = OrderedDict()
-        self._lock = threading.Lock()
+        self._lock = ForkSafeLock()
 
     def __len__(self) -> int:
         return len(self._threads)

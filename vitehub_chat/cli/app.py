@@ -18,12 +18,22 @@ PROGRAM = "vitehub-chat"
 COMMANDS: Mapping[str, str] = MappingProxyType(
     {
         "config": "vitehub_chat.cli.config:config",
+        "console": "vitehub_chat.cli.console:console",
+        "delete": "vitehub_chat.cli.removal:delete",
+        "erase": "vitehub_chat.cli.erase:erase",
+        "export": "vitehub_chat.cli.export:export",
         "history": "vitehub_chat.cli.history:history",
         "plugins": "vitehub_chat.cli.plugins:plugins",
         "prepare": "vitehub_chat.cli.prepare:prepare",
+        "prune": "vitehub_chat.cli.removal:prune",
         "run": "vitehub_chat.cli.run:run",
+        "search": "vitehub_chat.cli.search:search",
+        "serve": "vitehub_chat.cli.serve:serve",
         "sessions": "vitehub_chat.cli.sessions:sessions",
         "state": "vitehub_chat.cli.state:state",
+        "summary": "vitehub_chat.cli.summary:summary",
+        "truncate": "vitehub_chat.cli.removal:truncate",
+        "turns": "vitehub_chat.cli.turns:turns",
     }
 )
 """The commands, as import paths: only the one that is called is imported."""
@@ -78,7 +88,7 @@ class Commands(click.Group):
 )
 @click.pass_context
 def cli(ctx: click.Context) -> int | None:
-    """Look at what an agent sees, run one turn, and read stored conversations.
+    """Look at what an agent sees, run turns, and look after stored conversations.
 
     REF is a file (agent.py, agent.py:NAME, agent.toml, agent.json, agent.yaml) or module:attribute.
 

@@ -8,6 +8,7 @@ from typing import Literal
 import attrs
 import click
 
+from vitehub_chat.cli.opened import is_unknown
 from vitehub_chat.cli.options import (
     DEFAULT_THREAD,
     Address,
@@ -78,7 +79,7 @@ async def _read(
         page = await conversation.history(
             limit=limit or MAX_PAGE, cursor=cursor, direction=direction
         )
-        if _is_unknown(page):
+        if is_unknown(page):
             raise NotFoundError(
                 f"nothing is stored for {describe_key(key)}", hint="see `vitehub-chat sessions`"
             )
@@ -88,11 +89,6 @@ async def _read(
                 page, items=(*older.items, *page.items), older_cursor=older.older_cursor
             )
         return key, page
-
-
-def _is_unknown(page: HistoryPage) -> bool:
-    """Tell whether nothing was ever stored here; what was cleared has a later generation."""
-    return page.live_edge_seq == 0 and page.generation <= 1
 
 
 def _print(printer: Printer, key: ConversationKey, page: HistoryPage) -> None:

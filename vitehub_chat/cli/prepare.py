@@ -19,11 +19,11 @@ from vitehub_chat.cli.options import (
     load,
 )
 from vitehub_chat.cli.printer import MAX_SHOWN, Printer, printing
-from vitehub_chat.cli.reasons import REASONS
 from vitehub_chat.cli.run import TRIGGER
 from vitehub_chat.cli.text import safe_line, safe_text
 from vitehub_chat.cli.unread import Unread, find_unread
 from vitehub_chat.cli.views import entry_to_json, message_lines, prepared_to_json
+from vitehub_chat.conversation.reasons import REASONS
 from vitehub_chat.model.results import ContextBudget, PreparedInvocation, SelectionEntry
 
 NEXT_MESSAGE = "(the next message)"

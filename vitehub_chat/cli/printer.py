@@ -18,12 +18,14 @@ class Printer:
 
     Attributes:
         as_json: Whether a program reads it.
+        is_terminal: Whether it is shown at once.
         shortens: Whether long texts are cut: only for people, and only on a terminal.
     """
 
     def __init__(self, stream: TextIO, *, as_json: bool) -> None:
         self.as_json = as_json
-        self.shortens = stream.isatty() and not as_json
+        self.is_terminal = stream.isatty()
+        self.shortens = self.is_terminal and not as_json
         self._stream = stream
 
     def document(self, value: Any) -> None:

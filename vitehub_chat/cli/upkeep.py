@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-import sys
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, TypeVar
 
 import click
 
 from vitehub_chat.cli import failures
+from vitehub_chat.cli.facts import show_facts
+from vitehub_chat.cli.opened import confirm, yes_option
 from vitehub_chat.cli.options import json_option
-from vitehub_chat.cli.printer import Printer, printing
+from vitehub_chat.cli.printer import printing
+from vitehub_chat.cli.progress import progress
 from vitehub_chat.cli.source import choose_state, open_existing
 from vitehub_chat.state.contract import AgentState
 from vitehub_chat.state.opening import open_agent_state
@@ -19,7 +21,6 @@ from vitehub_chat.state.opening import open_agent_state
 T = TypeVar("T")
 
 url_option = click.option("--state", "url", metavar="URL", help="The URL of the state.")
-yes_option = click.option("--yes", is_flag=True, help="Do not ask.")
 
 
 @click.command()
@@ -55,20 +56,23 @@ def migrate(*, url: str | None, dry_run: bool, apply_retention: bool, as_json: b
 
     async def change(state: AgentState) -> Mapping[str, Any]:
         plan = await state.admin.migrate(dry_run=True)
-        rows = 0
+        rows = texts = 0
         if not dry_run:
             async with state:
                 done = await state.admin.migrate(apply_retention=apply_retention)
-                rows = done.rows
+                rows, texts = done.rows, done.texts
         return {
             "from_version": plan.from_version,
             "to_version": plan.to_version,
             "done": not dry_run,
             "rows": rows,
+            "texts": texts,
         }
 
     with printing(as_json=as_json) as printer:
-        _show(printer, asyncio.run(change(_closed(url, migrate=True))))
+        with progress("migrating"):
+            done = asyncio.run(change(_closed(url, migrate=True)))
+        show_facts(printer, done)
 
 
 @click.command()
@@ -103,10 +107,7 @@ def check_integrity(*, url: str | None, as_json: bool) -> int:
 @json_option
 def drop(*, url: str | None, yes: bool, as_json: bool) -> None:
     """Delete the tables of a store with everything in them."""
-    if not yes:
-        if not sys.stdin.isatty():
-            raise click.UsageError("needs --yes without a terminal")
-        click.confirm("Delete every conversation of this store?", abort=True, err=True)
+    confirm("Delete every conversation of this store?", yes=yes)
 
     async def remove(state: AgentState) -> Mapping[str, Any]:
         counts = (await state.admin.info()).counts
@@ -121,7 +122,7 @@ def _run(
 ) -> Mapping[str, Any]:
     with printing(as_json=as_json) as printer:
         found = asyncio.run(_with_state(url, act))
-        _show(printer, found)
+        show_facts(printer, found)
         return found
 
 
@@ -137,17 +138,3 @@ async def _with_state(url: str | None, act: Callable[[AgentState], Awaitable[T]]
 def _closed(url: str | None, *, migrate: bool) -> AgentState:
     choice = choose_state(url)
     return open_agent_state(choice.url, **{**choice.options, "migrate": migrate})
-
-
-def _show(printer: Printer, found: Mapping[str, Any]) -> None:
-    if printer.as_json:
-        printer.document(found)
-        return
-    for name, value in found.items():
-        if isinstance(value, Mapping):
-            printer.line(f"{name}:" if value else f"{name}: none")
-            for each, count in value.items():
-                printer.line(f"  {each}: {count}")
-        else:
-            shown = ", ".join(value) if isinstance(value, list) else value
-            printer.line(f"{name}: {'none' if shown in {None, ''} else shown}")

@@ -9,6 +9,7 @@ import attrs
 
 from vitehub_chat.cli.text import json_line, safe_line, safe_text, shorten
 from vitehub_chat.conversation.as_json import row_to_json
+from vitehub_chat.model.hits import SearchHit
 from vitehub_chat.model.json_text import jsonable
 from vitehub_chat.model.keys import ConversationKey
 from vitehub_chat.model.messages import Message, format_time
@@ -90,6 +91,24 @@ def session_to_json(session: SessionInfo) -> dict[str, Any]:
             "started_at": format_time(session.started_at),
             "last_message_at": format_time(session.last_message_at),
             "message_count": session.message_count,
+        }
+    )
+
+
+def hit_to_json(hit: SearchHit) -> dict[str, Any]:
+    """Return what a search found."""
+    return present(
+        {
+            "id": hit.id,
+            "session_id": hit.session_id,
+            "title": hit.title,
+            "conversation": present(attrs.asdict(hit.conversation)),
+            "message_id": hit.message_id,
+            "seq": hit.seq,
+            "role": hit.role,
+            "created_at": format_time(hit.created_at),
+            "snippet": hit.snippet,
+            "score": hit.score,
         }
     )
 

@@ -19,7 +19,6 @@ from vitehub_chat.config.chat_model import (
 from vitehub_chat.config.context_model import ContextModel
 from vitehub_chat.config.context_options import ContextOptions, find_context, lower_context
 from vitehub_chat.config.durations import count, optional_term, span, term
-from vitehub_chat.config.later_options import refuse_later_options
 from vitehub_chat.config.lowering import read_options
 from vitehub_chat.config.memory_options import lower_memory
 from vitehub_chat.config.prune_lowering import lower_prune
@@ -70,8 +69,6 @@ def lower_chat_options(options: Mapping[str, object], /, *, stacklevel: int = 3)
         ConfigOverrideWarning: An option that was given has no effect beside another one.
     """
     given = read_options(ChatModel, options)
-    refuse_later_options(given)
-    _check_prune_and_memory(given)
     is_file = isinstance(options.get("context"), ContextOptions)
     policy = attrs.evolve(_policy_of(given), context=_lower_context(given, is_file=is_file))
     for text in _without_effect(given):
@@ -200,15 +197,6 @@ def _lower_retention(given: ChatModel) -> Retention | Unset:
     return "forever" if milliseconds is None else term(milliseconds)
 
 
-def _check_prune_and_memory(given: ChatModel) -> None:
-    if lower_prune(given.transcripts) is not None and lower_memory(given.memory) is not None:
-        raise ConfigError(
-            "is not available beside 'memory' in this release",
-            path="transcripts.prune",
-            hint="leave one of them out",
-        )
-
-
 def _lower_context(given: ChatModel, *, is_file: bool) -> ContextPolicy | None:
     if not isinstance(given.context, ContextModel):
         return None
@@ -226,8 +214,11 @@ def _without_effect(given: ChatModel) -> list[str]:
         )
     memory = lower_memory(given.memory)
     is_rolling = isinstance(given.context, ContextModel)
-    if memory is not None and not is_rolling and not memory.append_every_turn:
-        texts.append("memory archives nothing without context or memory.append_every_turn")
+    archives = is_rolling or lower_prune(given.transcripts) is not None
+    if memory is not None and not archives and not memory.append_every_turn:
+        texts.append(
+            "memory archives nothing without context, transcripts.prune or memory.append_every_turn"
+        )
     sessions, concurrency = _sessions_of(given), _concurrency_of(given)
     if sessions is not None and sessions.strategy == "manual" and sessions.idle_timeout_ms:
         texts.append("sessions.idle_timeout_ms has no effect beside strategy='manual'")

@@ -87,7 +87,7 @@ class StateModel(OptionModel):
     """Whether opening brings an older schema up to date: it does."""
 
     search: bool | None = None
-    """Whether stored text is indexed for search: it is."""
+    """Whether the text of messages is kept for search across conversations; on by default."""
 
 
 class DefinitionModel(OptionModel):

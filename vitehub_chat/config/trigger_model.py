@@ -61,7 +61,7 @@ class ReplaceModel(OptionModel):
     """What a turn takes the place of."""
 
     kind: Literal["edit", "regenerate", "continue"]
-    """`edit`, `regenerate`: it and all behind it go first; `continue` is refused so far."""
+    """`edit`, `regenerate`: it and all behind it go first; `continue`: it goes on in its place."""
 
     message_id: Text
     """The message from which on it is done."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from datetime import timedelta
+from contextlib import ExitStack, suppress
 from typing import Literal
 
 import attrs
@@ -13,16 +13,15 @@ from vitehub_chat.conversation import events
 from vitehub_chat.conversation.background import Background
 from vitehub_chat.conversation.control import LOCK_LOST, TurnControl
 from vitehub_chat.conversation.lease import LEASE, LeaseKeeper
-from vitehub_chat.conversation.limiter import Limiter
-from vitehub_chat.conversation.places import Place, scope_key
-from vitehub_chat.errors import ChatBusyError
+from vitehub_chat.conversation.limiter import Limiter, Slot, slot_for
+from vitehub_chat.conversation.places import Place
+from vitehub_chat.conversation.refusing import refuse
 from vitehub_chat.model.ids import NewId
 from vitehub_chat.model.policies import ChatPolicy
 from vitehub_chat.model.requests import TurnRequest
 from vitehub_chat.state.contract import TurnStore
 from vitehub_chat.state.values import Admission, Grant, NewEntry
 
-_NO_LIMIT = timedelta(days=365)
 LOOK_AGAIN_S = 0.25
 """How often a message is looked after that waits for its line to settle behind a running turn."""
 
@@ -51,7 +50,8 @@ class Staff:
         place: Where a message belongs.
         entry: What is stored of it.
         run: Carries out a granted run that nobody waits for.
-        dispatch: Starts a granted run where it is waited for.
+        dispatch: Starts a granted run where it is waited for, or here.
+        new_control: Makes the switch of a run that nobody waits for.
         push_out: Tells who waits for an entry that it lost its place.
         owner: The name of this process.
     """
@@ -67,6 +67,7 @@ class Staff:
     entry: Callable[[TurnRequest, Place, str], Awaitable[NewEntry]]
     run: Callable[[Grant, TurnControl], Awaitable[object]]
     dispatch: Callable[[Grant], None]
+    new_control: Callable[[], TurnControl]
     push_out: Callable[[str, Place], None]
     owner: Callable[[], str]
 
@@ -94,22 +95,33 @@ class Acceptor:
         if not await staff.passes_filter(request):
             return Acceptance(verdict="filtered")
         place = staff.place(request)
-        entry = attrs.evolve(await staff.entry(request, place, staff.new_id()), owner=None)
+        with ExitStack() as held:
+            slot = await slot_for(staff.limiter, staff.policy, place, request)
+            if slot is not None:
+                held.callback(slot.give_up)
+            entry = attrs.evolve(await staff.entry(request, place, staff.new_id()), owner=None)
+            admission = await self._admit(entry, place)
+            granted = admission.grant
+            if granted is None:
+                # A store that was not told who runs grants nothing that had to wait.
+                granted = await staff.turns.take(entry.lock_key, owner=staff.owner(), lease=LEASE)
+            if granted is None and admission.verdict == "accepted":
+                self._let_wait(entry)
+            elif granted is not None and slot is not None and granted.ticket_id == entry.ticket_id:
+                held.pop_all()
+                self._start_in_line(granted, slot)
+            elif granted is not None:
+                self._start(granted)
+        return _acceptance(admission, place)
+
+    async def _admit(self, entry: NewEntry, place: Place) -> Admission:
+        staff = self._staff
         admission = await staff.turns.admit(
             entry, policy=staff.policy.concurrency, lease=LEASE, dedupe_ttl=staff.policy.dedupe_ttl
         )
         for pushed in admission.pushed_out:
             staff.push_out(pushed, place)
-        line = await self._line(request, place)
-        granted = admission.grant
-        if granted is None:
-            # A store that was not told who runs grants nothing that had to wait.
-            granted = await staff.turns.take(entry.lock_key, owner=staff.owner(), lease=LEASE)
-        if granted is not None:
-            self._start(granted, line if granted.ticket_id == entry.ticket_id else None)
-        elif admission.verdict == "accepted":
-            self._let_wait(entry)
-        return _acceptance(admission, place)
+        return admission
 
     def _let_wait(self, entry: NewEntry) -> None:
         """Leave an entry to whoever holds its lock; with `debounce` nobody may hold it."""
@@ -117,54 +129,38 @@ class Acceptor:
         if strategy != "debounce":
             events.lock_contended(scope=entry.lock_key, strategy=strategy, turn_id=entry.ticket_id)
             return
-        control = TurnControl()
+        control = staff.new_control()
         staff.background.start(self._look_after(entry, control), control)
 
-    async def _line(self, request: TurnRequest, place: Place) -> str | None:
-        """Return the key whose slots a message has to wait for, or None."""
-        policy = self._staff.policy
-        if policy.concurrency.strategy != "parallel" or policy.concurrency.max_concurrent is None:
-            return None
-        return await scope_key(place, request, policy)
-
-    def _start(self, grant: Grant, line: str | None) -> None:
+    def _start(self, grant: Grant) -> None:
         """Start a granted run: here, unless a caller elsewhere waits for it."""
-        staff = self._staff
-        limit = staff.policy.concurrency.max_concurrent
-        if grant.owner not in {"", staff.owner()}:
-            return
-        if line is not None and limit is not None:
-            control = TurnControl()
-            staff.background.start(self._run_in_line(grant, line, limit, control), control)
-        elif grant.owner:
-            staff.dispatch(grant)
-        else:
-            control = TurnControl()
-            staff.background.start(_carry_out(staff.run(grant, control)), control)
+        if grant.owner in {"", self._staff.owner()}:
+            self._staff.dispatch(grant)
 
-    async def _run_in_line(self, grant: Grant, line: str, limit: int, control: TurnControl) -> None:
+    def _start_in_line(self, grant: Grant, slot: Slot) -> None:
+        """Start the run of a message that nobody waits for, once its slot is there."""
+        control = self._staff.new_control()
+        task = self._staff.background.start(self._run_in_line(grant, slot, control), control)
+        # Not by the task: one that is cancelled before it begins does nothing.
+        task.add_done_callback(lambda _: slot.give_up())
+
+    async def _run_in_line(self, grant: Grant, slot: Slot, control: TurnControl) -> None:
         """Hold the lock of a stored entry while others run, then run it."""
-        staff, waiting = self._staff, TurnControl()
-        entering = asyncio.ensure_future(staff.limiter.enter(line, limit))
-        for each in (control, waiting):
+        staff, lease, entering = self._staff, TurnControl(), slot.entering
+        for each in (control, lease):
             each.on_stop(entering.cancel)
-        with LeaseKeeper(staff.turns, grant, waiting, _NO_LIMIT):
+        with LeaseKeeper(staff.turns, grant, lease, None):
             await asyncio.wait({entering})
-        if entering.cancelled() and waiting.reason == LOCK_LOST:
+        if entering.cancelled() and lease.reason == LOCK_LOST:
             events.lock_lost(turn_id=grant.ticket_id)
             return
-        if entering.cancelled():
-            # Stopped before it began: a run lets go of its lock in an orderly way.
-            await staff.run(grant, control)
-            return
-        try:
-            await staff.run(grant, control)
-        finally:
-            staff.limiter.leave(line)
+        # One that was stopped before it began lets go of its lock in an orderly way.
+        await staff.run(grant, control)
 
     async def _look_after(self, entry: NewEntry, control: TurnControl) -> None:
         """Take the lock of a line once it has settled."""
-        staff = self._staff
+        staff, stopped = self._staff, asyncio.Event()
+        control.on_stop(stopped.set)
         while control.reason is None:
             outcome = await staff.turns.outcome(entry.ticket_id)
             if outcome.state != "waiting":
@@ -172,33 +168,24 @@ class Acceptor:
             if outcome.is_stalled:
                 granted = await staff.turns.take(entry.lock_key, owner=staff.owner(), lease=LEASE)
                 if granted is not None:
-                    self._start(granted, None)
+                    self._start(granted)
                 continue
             settles_in = outcome.settles_in
             pause = LOOK_AGAIN_S if settles_in is None else settles_in.total_seconds()
-            await _sleep(pause, control)
+            await _pause(pause, stopped)
 
 
-async def _carry_out(run: Awaitable[object]) -> None:
-    await run
-
-
-async def _sleep(seconds: float, control: TurnControl) -> None:
-    """Sleep, but wake up when the turn is stopped."""
-    sleeping = asyncio.ensure_future(asyncio.sleep(seconds))
-    control.on_stop(sleeping.cancel)
-    await asyncio.wait({sleeping})
+async def _pause(seconds: float, stopped: asyncio.Event) -> None:
+    """Wait for some time, or until the event."""
+    with suppress(TimeoutError):
+        async with asyncio.timeout(seconds):
+            await stopped.wait()
 
 
 def _acceptance(admission: Admission, place: Place) -> Acceptance:
-    if admission.verdict == "busy":
-        if admission.reason == "queue_full":
-            raise ChatBusyError("too many messages wait in this conversation", code="queue_full")
-        raise ChatBusyError("a turn of this conversation is running", code="chat_busy")
-    if admission.verdict == "dropped":
-        known: Literal["queue_full", "busy"]
-        known = "queue_full" if admission.reason == "queue_full" else "busy"
-        events.queue_dropped(reason=known, key=place.conversation)
-    if admission.verdict == "repeat":
+    verdict = admission.verdict
+    if verdict == "busy" or verdict == "dropped":
+        return Acceptance(verdict="dropped", reason=refuse(verdict, admission.reason, place))
+    if verdict == "repeat":
         events.message_repeated(status="accepted", key=place.conversation)
-    return Acceptance(verdict=admission.verdict, reason=admission.reason)
+    return Acceptance(verdict=verdict)

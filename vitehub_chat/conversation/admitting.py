@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from typing import Literal
 
 import attrs
 
@@ -20,11 +19,12 @@ from vitehub_chat.conversation.control import (
 from vitehub_chat.conversation.driving import Sink
 from vitehub_chat.conversation.follow import Follower
 from vitehub_chat.conversation.lease import LEASE, LeaseKeeper
-from vitehub_chat.conversation.limiter import Limiter, Slot
-from vitehub_chat.conversation.places import Place, scope_key
+from vitehub_chat.conversation.limiter import Limiter, Slot, slot_for
+from vitehub_chat.conversation.places import Place
+from vitehub_chat.conversation.refusing import refuse
 from vitehub_chat.conversation.selecting import draft_turn, session_request
 from vitehub_chat.conversation.waiting import Seat, WaitingRoom
-from vitehub_chat.errors import ChatBusyError, StateConflictError
+from vitehub_chat.errors import StateConflictError
 from vitehub_chat.model.ids import NewId
 from vitehub_chat.model.keys import ConversationKey
 from vitehub_chat.model.policies import ChatPolicy
@@ -99,7 +99,8 @@ class Admitter:
         recorded = await self._find_recorded(caller, place)
         if recorded is not None:
             return recorded
-        slot = await self._slot_for(caller, place)
+        taking = slot_for(self._limiter, self._policy, place, caller.request)
+        slot = await ask(taking, caller.control)
         try:
             return await self._admit_with(slot, caller, place, ticket_id, seat)
         finally:
@@ -126,7 +127,8 @@ class Admitter:
         if admission.verdict == "repeat":
             return await self._repeat(admission.ticket_id, caller, place)
         if admission.verdict != "accepted":
-            return _refused(admission.verdict, admission.reason or "busy", place)
+            reason = refuse(admission.verdict, admission.reason, place)
+            return RunResult(status="dropped", reason=reason)
         if granted is None and policy.strategy != "debounce":
             events.lock_contended(scope=entry.lock_key, strategy=policy.strategy, turn_id=ticket_id)
         return await self._wait_and_run(caller, entry, seat)
@@ -191,14 +193,6 @@ class Admitter:
             events.message_repeated(status=result.status, key=place.conversation, turn_id=ticket_id)
         return result
 
-    async def _slot_for(self, caller: Caller, place: Place) -> Slot | None:
-        """Take a place in the line of a message whose turns are limited, by arrival."""
-        limit = self._policy.concurrency.max_concurrent
-        if self._policy.concurrency.strategy != "parallel" or limit is None:
-            return None
-        key = await ask(scope_key(place, caller.request, self._policy), caller.control)
-        return None if key is None else Slot(self._limiter, key, limit)
-
     async def _run_in_line(
         self, grant: Grant, caller: Caller, seat: Seat, slot: Slot | None
     ) -> RunResult | None:
@@ -249,13 +243,3 @@ class Admitter:
         for news in seat.leave():
             if isinstance(news, Grant) and not (seat.is_withdrawn or seat.has_taken(news)):
                 await self._dispatch(news)
-
-
-def _refused(verdict: str, reason: str, place: Place) -> RunResult:
-    if verdict == "busy":
-        if reason == "queue_full":
-            raise ChatBusyError("too many messages wait in this conversation", code="queue_full")
-        raise ChatBusyError("a turn of this conversation is running", code="chat_busy")
-    known: Literal["queue_full", "busy"] = "queue_full" if reason == "queue_full" else "busy"
-    events.queue_dropped(reason=known, key=place.conversation)
-    return RunResult(status="dropped", reason=known)

@@ -9,6 +9,7 @@ from typing import Any
 
 import attrs
 
+from vitehub_chat.conversation.continuing import is_approved
 from vitehub_chat.errors import ConfigError
 from vitehub_chat.model.events import (
     ApprovalRequested,
@@ -25,9 +26,9 @@ from vitehub_chat.model.events import (
     Usage,
 )
 from vitehub_chat.model.json_text import jsonable, replace_surrogates
-from vitehub_chat.model.messages import Message
+from vitehub_chat.model.messages import NO_METADATA, Message
 from vitehub_chat.model.model_messages import is_blank
-from vitehub_chat.model.parts import ABSENT
+from vitehub_chat.model.parts import ABSENT, part_to_json
 from vitehub_chat.model.rows import RowStatus
 from vitehub_chat.state.values import NewRow
 
@@ -42,19 +43,35 @@ class Answer:
         finish_reason: Why the driver stopped, once it said so.
         usage: What the model reported for all of its requests together.
         basis: Gives what a report about the size of the conversation is valid for, or None.
+        created_at: When it began.
+
+    Args:
+        message_id: The id under which it is stored.
+        created_at: When it began.
+        earlier: The stored answer that goes on here, or None.
     """
 
-    def __init__(self, message_id: str, created_at: datetime) -> None:
+    def __init__(
+        self, message_id: str, created_at: datetime | None, earlier: Message | None = None
+    ) -> None:
         self.message_id = message_id
         self.finish_reason: str | None = None
         self.usage: Usage | None = None
         self.basis: Callable[[], str | None] = _no_basis
-        self._created_at = created_at
+        self.created_at = created_at
         self._last_usage: Usage | None = None
         self._native: NativeMessages | None = None
-        self._parts: list[dict[str, Any]] = []
+        self._metadata = NO_METADATA if earlier is None else earlier.metadata
+        self._parts = [] if earlier is None else [dict(part_to_json(p)) for p in earlier.parts]
+        self._earlier = len(self._parts)
+        if earlier is not None:
+            self._parts.append({"type": "step-start"})
         self._texts: dict[tuple[str, str], tuple[dict[str, Any], list[str]]] = {}
-        self._calls: dict[str, dict[str, Any]] = {}
+        self._calls = {
+            call_id: part
+            for part in self._parts
+            if isinstance(call_id := part.get("toolCallId"), str)
+        }
 
     @singledispatchmethod
     def add(self, event: DriverEvent) -> None:
@@ -84,29 +101,42 @@ class Answer:
             return event if output is event.output else attrs.evolve(event, output=output)
         return event
 
-    def close_calls(self) -> None:
-        """Give every call without a result a failed one, so that the history stays acceptable."""
-        for part in self._calls.values():
-            if part["state"] == "input-available":
+    def close_calls(self) -> list[ToolResult]:
+        """Give every call without a result a failed one, so that the history stays acceptable.
+
+        Of an answer that goes on those stay open that still wait for its client. Returns what the
+        others came to, which nobody was told.
+        """
+        told: list[ToolResult] = []
+        earlier = {id(part) for part in self._parts[: self._earlier]}
+        for call_id, part in self._calls.items():
+            if id(part) not in earlier and part["state"] == "input-available":
                 part.update(state="output-error", errorText=INTERRUPTED)
+            elif is_approved(part):
+                part.update(state="output-error", errorText=INTERRUPTED)
+                name = str(part.get("toolName", ""))
+                told.append(ToolResult(call_id, name, status="failed", error=INTERRUPTED))
+        return told
 
     def message(self) -> Message:
         """Return the answer so far."""
         self._join_texts()
         parts = tuple(dict(part) for part in self._parts if part.get("text") != "")
-        return Message(self.message_id, "assistant", parts, {}, self._created_at)
+        return Message(self.message_id, "assistant", parts, self._metadata, self.created_at)
 
     def row(self, status: RowStatus, *, author: str | None, thread_id: str | None) -> NewRow:
         """Return the answer so far as the row to store."""
         message = self.message()
-        native = self._native if status == "complete" else None
+        # A driver knows its part of an answer that goes on, which is less than the whole.
+        is_whole = status == "complete" and not self._earlier
+        native = self._native if is_whole else None
         last = self._last_usage
         return NewRow(
             message=message,
             status=status,
             author=author,
             thread_id=thread_id,
-            is_shown=status != "error" and not is_blank(message),
+            is_shown=(status != "error" or self._earlier > 0) and not is_blank(message),
             # The last request had all the others in it: it tells the size of the conversation.
             usage=None if last is None else jsonable(self._facts_of(last)),
             native=None if native is None else _native_of(native),
@@ -115,7 +145,8 @@ class Answer:
     @property
     def is_empty(self) -> bool:
         """Whether the driver has said nothing yet that an answer is made of."""
-        return all(part.get("type") == "step-start" for part in self._parts)
+        added = self._parts[self._earlier :]
+        return all(part.get("type") == "step-start" for part in added)
 
     def _facts_of(self, usage: Usage) -> dict[str, Any]:
         return _without_none({**attrs.asdict(usage), "basis": self.basis()})
@@ -147,6 +178,8 @@ class Answer:
 
     @add.register
     def _call(self, event: ToolCall) -> None:
+        if event.call_id in self._calls and self._earlier:
+            return  # it goes on with a call that somebody approved
         part: dict[str, Any] = {
             "type": "dynamic-tool",
             "toolName": event.name,
@@ -192,7 +225,9 @@ class Answer:
     def _begin_step(self, _event: StepStarted) -> None:
         self._join_texts()
         self._texts.clear()
-        self._parts.append({"type": "step-start"})
+        # An answer that goes on has begun its step already.
+        if not self._earlier or self._parts[self._earlier :] != [{"type": "step-start"}]:
+            self._parts.append({"type": "step-start"})
 
     @add.register
     def _count(self, event: Usage) -> None:

@@ -1,4 +1,4 @@
-"""As JSON: rows and summaries as routes and exports show them."""
+"""As JSON: rows and summaries as exports and the command show them."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ class Background:
     def __len__(self) -> int:
         return len(self._held)
 
-    def start(self, work: Coroutine[Any, Any, Any], control: TurnControl) -> None:
+    def start(self, work: Coroutine[Any, Any, Any], control: TurnControl) -> asyncio.Task[Any]:
         """Run something to its end; `control` is the switch that ends it early."""
         task = asyncio.create_task(work)
         held = (task, control)
@@ -37,6 +37,7 @@ class Background:
             _ = ended.cancelled() or ended.exception()
 
         task.add_done_callback(forget)
+        return task
 
     async def settle(self, grace: timedelta) -> None:
         """Wait until the tasks of this loop have ended; stop those that outlast `grace`."""

@@ -6,6 +6,8 @@ from collections import Counter
 from collections.abc import AsyncIterator, Mapping
 from datetime import datetime
 
+import attrs
+
 from vitehub_chat.conversation import events
 from vitehub_chat.conversation.conversation import (
     Conversation,
@@ -17,13 +19,16 @@ from vitehub_chat.conversation.conversation import (
 from vitehub_chat.conversation.memory.clearing import Cleared, Clearing
 from vitehub_chat.conversation.memory.erasing import PersonNotes
 from vitehub_chat.conversation.retention import age_limit
+from vitehub_chat.conversation.searching import MAX_HITS, SearchScope, check_request, search
 from vitehub_chat.errors import InputError, NotFoundError
+from vitehub_chat.model.hits import SearchPage
 from vitehub_chat.model.json_text import encode_json
 from vitehub_chat.model.keys import ConversationKey
 from vitehub_chat.model.memory_policy import MemoryPolicy
 from vitehub_chat.model.policies import ChatPolicy
 from vitehub_chat.model.rows import MessageRange, SessionInfo, SessionPage
 from vitehub_chat.state.contract import AgentState
+from vitehub_chat.state.contract_search import SearchRequest
 from vitehub_chat.state.row_requests import AgeLimit, RangeRequest
 from vitehub_chat.state.steps.inventory import STORES
 
@@ -131,6 +136,56 @@ class Conversations:
             events.row_quarantined(store="transcripts", seq=seq, key=info.conversation)
         return found
 
+    async def search(
+        self,
+        query: str,
+        *,
+        limit: int = 10,
+        before: datetime | None = None,
+        after: datetime | None = None,
+        role: str | None = None,
+        session_id: str | None = None,
+        conversation: ConversationKey | None = None,
+    ) -> SearchPage:
+        """Return messages in whose text all words of a query occur; a limit above 50 is 50.
+
+        A word is found in any case, wherever its characters are, in the middle of another one,
+        too. No character is syntax, and a blank query finds nothing. Of the sessions used last, the
+        newest messages come first. Without a `SearchIndex` only one session can be searched, the
+        one of this id that was used last.
+
+        Args:
+            query: Words.
+            limit: How many messages at most.
+            before: Only those said before this time.
+            after: Only those said at this time or later.
+            role: Only those of this role.
+            session_id: Only those of sessions of this id.
+            conversation: Only those of this conversation.
+
+        Raises:
+            InputError: The query is no text, a time is none, or the limit is no int or below 1.
+            ConfigError: The state has no search, and no session is named.
+        """
+        request = check_request(
+            SearchRequest(
+                query=query,
+                limit=page_limit(limit, MAX_HITS),
+                before=before,
+                after=after,
+                role=role,
+                session_id=session_id,
+                conversation=conversation,
+            )
+        )
+        state = await open_given(self._state)
+        scope = SearchScope(tenant=self._tenant, agent=self._agent, user_key=self._user_key)
+        request = attrs.evolve(request, not_older_than=self._age_limit(state))
+        found = await search(state, scope, request)
+        for key, seq in found.unreadable:
+            events.row_quarantined(store="transcripts", seq=seq, key=key)
+        return found
+
     async def rename(
         self, key: ConversationKey, session_id: str | None, title: str | None
     ) -> SessionInfo:
@@ -166,7 +221,7 @@ class Conversations:
             if delete_notes:
                 await Clearing(state, key, session_id, self._memory).go_on()
             return Cleared(dict.fromkeys(STORES, 0))
-        await self._own(state, key, session_id)
+        self._check_own(key, info)
         return await Conversation(
             state, info.conversation, session_id=info.session_id, policy=self._policy
         ).clear(delete_session=True, delete_notes=delete_notes)
@@ -211,11 +266,19 @@ class Conversations:
         self, state: AgentState, key: ConversationKey, session_id: str | None
     ) -> SessionInfo:
         """Return a session if it belongs here; another one is not found, like an unknown one."""
-        if (key.tenant, key.agent) == (self._tenant, self._agent or key.agent):
-            info = await state.sessions.get(key, session_id=session_id)
-            if self._user_key in {None, info.user_key}:
-                return info
-        raise NotFoundError("no session of that id in this conversation")
+        self._check_home(key)
+        info = await state.sessions.get(key, session_id=session_id)
+        self._check_own(key, info)
+        return info
+
+    def _check_home(self, key: ConversationKey) -> None:
+        if (key.tenant, key.agent) != (self._tenant, self._agent or key.agent):
+            raise _unknown()
+
+    def _check_own(self, key: ConversationKey, info: SessionInfo) -> None:
+        self._check_home(key)
+        if self._user_key not in {None, info.user_key}:
+            raise _unknown()
 
     def _person(self, user_key: str | None) -> str:
         person = check_user_key(self._user_key if user_key is None else user_key, "user_key")
@@ -230,6 +293,10 @@ class Conversations:
     def _age_limit(self, state: AgentState) -> AgeLimit | None:
         policy = None if self._policy is None else self._policy.prune
         return age_limit(policy, state.clock.now())
+
+
+def _unknown() -> NotFoundError:
+    return NotFoundError("no session of that id in this conversation")
 
 
 def _check_title(value: object) -> None:

@@ -16,15 +16,18 @@ from vitehub_chat.conversation.acceptance import Acceptance, Acceptor, Staff
 from vitehub_chat.conversation.admitting import Admitter, Caller
 from vitehub_chat.conversation.asking import passes_filter
 from vitehub_chat.conversation.background import Background
+from vitehub_chat.conversation.continuation import check_continues, goes_on
 from vitehub_chat.conversation.control import (
     StoppedEarly,
     TurnControl,
     ask,
     was_cancelled,
 )
+from vitehub_chat.conversation.draining import Drains
 from vitehub_chat.conversation.driving import Invoke, InvokeRequest, Sink
+from vitehub_chat.conversation.dry_reading import read_dry
 from vitehub_chat.conversation.ending import SHUTDOWN
-from vitehub_chat.conversation.fit_kit import FitKit
+from vitehub_chat.conversation.fit_kit import fit_kit_for
 from vitehub_chat.conversation.fit_source import FitSource
 from vitehub_chat.conversation.follow import Follower
 from vitehub_chat.conversation.identity import find_user_key
@@ -40,21 +43,18 @@ from vitehub_chat.conversation.places import (
     find_place,
 )
 from vitehub_chat.conversation.preparing import native_of
-from vitehub_chat.conversation.pruning import PruneKit
-from vitehub_chat.conversation.replacing import read_before
+from vitehub_chat.conversation.pruning import prune_kit_for
 from vitehub_chat.conversation.run import Run
 from vitehub_chat.conversation.selecting import (
-    Draft,
     draft_turn,
     messages_to_keep,
     prepare_turn,
     session_request,
-    window_request,
 )
 from vitehub_chat.conversation.setting import RunSetting, write_surely
 from vitehub_chat.conversation.unreadable import EntriesPutAside, unreadable_error
 from vitehub_chat.conversation.waiting import Ended, WaitingRoom
-from vitehub_chat.errors import ConfigError, InputError
+from vitehub_chat.errors import ConfigError
 from vitehub_chat.model.clock import Clock
 from vitehub_chat.model.events import AgentEvent
 from vitehub_chat.model.ids import NewId
@@ -63,7 +63,7 @@ from vitehub_chat.model.policies import ChatPolicy, HistoryWindow
 from vitehub_chat.model.requests import TurnRequest
 from vitehub_chat.model.results import PreparedInvocation, RunResult
 from vitehub_chat.state.contract import AgentState, Fence, StateContext, TurnStore
-from vitehub_chat.state.values import Grant, NewEntry, SessionRef, SessionRequest, WindowRows
+from vitehub_chat.state.values import Grant, NewEntry, WindowRows
 
 
 class TurnEngine:
@@ -90,23 +90,25 @@ class TurnEngine:
         self._policy = policy
         self._turns = turns
         self._state = state
-        self._invoke = invoke
-        self._clock = clock
-        self._new_id = new_id
         self._name = new_id()
         self._room = WaitingRoom()
         self._limiter = Limiter()
-        self._outlet = outlet
-        self._memory = memory
-        self._fitting: FitKit | None = None
-        if policy.context is not None:
-            make_flush = None if memory is None else memory.flush
-            self._fitting = FitKit(
-                policy=policy.context, clock=clock, state=state, make_flush=make_flush
-            )
-        self._pruning: PruneKit | None = None
-        if policy.prune is not None and state is not None:
-            self._pruning = PruneKit(policy=policy, rules=policy.prune, clock=clock)
+        self._setting = RunSetting(
+            agent=agent,
+            policy=policy,
+            turns=turns,
+            state=state,
+            successor=self._successor,
+            invoke=invoke,
+            clock=clock,
+            new_id=new_id,
+            user_key_of=self._user_key,
+            outlet=outlet,
+            fitting=fit_kit_for(policy.context, clock, state, memory),
+            memory=memory,
+            pruning=prune_kit_for(policy, state, clock),
+        )
+        self._drains = Drains()
         self._background = Background()
         self._acceptor = Acceptor(self._staff())
         self._is_closing = False
@@ -186,9 +188,11 @@ class TurnEngine:
         session, window = None, WindowRows()
         if self._state is not None:
             asked = session_request(draft, place.conversation, await self._user_key(request))
-            session, window = await self._read(self._state, draft, asked)
-        selected = prepare_turn(draft, session, window, self._clock.now())
-        invocation = await self._invoke(
+            draft, session, window = await read_dry(
+                self._state, draft, asked, self._setting.clock.now()
+            )
+        selected = prepare_turn(draft, session, window, self._setting.clock.now())
+        invocation = await self._setting.invoke(
             InvokeRequest(
                 request=request,
                 prepared=selected,
@@ -196,24 +200,12 @@ class TurnEngine:
                 is_dry_run=True,
             )
         )
-        if self._fitting is None:
+        fitting = self._setting.fitting
+        if fitting is None:
             return invocation.prepared
-        fitter = await self._fitting.fitter(invocation.facts, ids={"key": place.conversation})
+        fitter = await fitting.fitter(invocation.facts, ids={"key": place.conversation})
         source = FitSource(selected=selected, prepared=invocation.prepared, window=window)
         return (await fitter.fit(source)).prepared
-
-    async def _read(
-        self, state: AgentState, draft: Draft, asked: SessionRequest
-    ) -> tuple[SessionRef, WindowRows]:
-        """Return the session that a turn would have, and the rows that it would read."""
-        wanted, replaces = window_request(draft, self._clock.now()), draft.request.replaces
-        if replaces is not None:
-            return await read_before(state, replaces, asked, wanted)
-        session = await state.sessions.resolve(asked)
-        if wanted is None:
-            return session, WindowRows()
-        window = await state.transcripts.window(asked.conversation, session=session, window=wanted)
-        return session, window
 
     async def aclose(self) -> None:
         """Stop the turns that this agent runs for others, and wait until they are recorded."""
@@ -241,8 +233,7 @@ class TurnEngine:
                 path="memory.append_every_turn",
                 hint="set `state` in the definition or VITEHUB_AGENT_STATE_URL",
             )
-        if request.replace is not None and request.replace.kind == "continue":
-            raise InputError("'continue' is not available in this release", path="replace.kind")
+        check_continues(request, has_state=self._state is not None)
         window = self._policy.window if request.window is None else request.window
         reads_transcript = isinstance(window, HistoryWindow) and window.source == "transcript"
         if reads_transcript and self._state is None:
@@ -269,6 +260,7 @@ class TurnEngine:
             starts_session=self._policy.sessions is not None and request.session.action == "new",
             owner=self.owner,
             replaces=request.replaces,
+            runs_alone=goes_on(request),
         )
 
     async def _run(
@@ -278,22 +270,7 @@ class TurnEngine:
 
         None if some of them were put aside: the others run without them, later or at once.
         """
-        setting = RunSetting(
-            agent=self._agent,
-            policy=self._policy,
-            turns=self._turns,
-            has_state=self._state is not None,
-            successor=self._successor,
-            invoke=self._invoke,
-            clock=self._clock,
-            new_id=self._new_id,
-            user_key_of=self._user_key,
-            outlet=self._outlet,
-            fitting=self._fitting,
-            memory=self._memory,
-            pruning=self._pruning,
-        )
-        run = Run(setting, grant, request, control, sink)
+        run = Run(self._setting, grant, request, control, sink)
         result: RunResult | None = None
         try:
             result = await run.carry_out()
@@ -311,8 +288,19 @@ class TurnEngine:
         finally:
             # Before the next run, which may look for the answer of this one.
             run.reply.end(result)
+            self._note_line(grant, run)
             if run.next is not None:
                 await self._dispatch(run.next)
+
+    def _note_line(self, grant: Grant, run: Run) -> None:
+        """Count a turn of a line that goes on here; otherwise tell if nothing waits any more."""
+        if run.next is not None and run.next.owner == self.owner and not was_cancelled():
+            self._drains.go_on(grant)
+            return
+        # With `debounce`, or where nobody is named who runs it, what waits is granted to nobody.
+        is_waited_for = self._policy.concurrency.strategy == "debounce" or not self._successor()
+        is_empty = run.has_ended and run.next is None and not is_waited_for
+        self._drains.stop(grant, is_empty=is_empty)
 
     def _put_aside(self, ticket_ids: Sequence[str]) -> None:
         for ticket_id in ticket_ids:
@@ -332,10 +320,12 @@ class TurnEngine:
         When the event loop of this task is about to end, what began now would be cut off with it:
         it is given back, so that it waits for somebody else.
         """
-        if grant.owner != self.owner or self._room.hand_over(grant):
+        if grant.owner != self.owner:
             return
         if not was_cancelled():
-            self._start(grant)
+            self._dispatch_here(grant)
+            return
+        if self._room.hand_over(grant):
             return
         fence = StateContext(fence=Fence(grant.lock_key, grant.token))
         await write_surely(
@@ -343,7 +333,7 @@ class TurnEngine:
         )
 
     def _dispatch_here(self, grant: Grant) -> None:
-        """Start a granted run that this process has accepted."""
+        """Start a granted run of this process where its caller waits, or in the background."""
         if not self._room.hand_over(grant):
             self._start(grant)
 
@@ -356,10 +346,15 @@ class TurnEngine:
         return self._is_closing or asyncio.get_running_loop() in self._ending_loops
 
     def _start(self, grant: Grant) -> None:
+        control = self._new_control()
+        self._background.start(self._run(grant, None, control, _ignore), control)
+
+    def _new_control(self) -> TurnControl:
+        """Return the switch of a run for others; stopped if none may start here any more."""
         control = TurnControl()
         if self._is_ending():
             control.stop(SHUTDOWN)
-        self._background.start(self._run(grant, None, control, _ignore), control)
+        return control
 
     def _staff(self) -> Staff:
         return Staff(
@@ -367,13 +362,14 @@ class TurnEngine:
             turns=self._turns,
             limiter=self._limiter,
             background=self._background,
-            new_id=self._new_id,
+            new_id=self._setting.new_id,
             check=self._check,
             passes_filter=partial(passes_filter, self._policy),
             place=self._place,
             entry=self._entry,
             run=lambda grant, control: self._run(grant, None, control, _ignore),
             dispatch=self._dispatch_here,
+            new_control=self._new_control,
             push_out=self._push_out,
             owner=lambda: self.owner,
         )

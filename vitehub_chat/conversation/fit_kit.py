@@ -12,6 +12,7 @@ from vitehub_chat.conversation.driving import CallFacts
 from vitehub_chat.conversation.fit_source import FitSource
 from vitehub_chat.conversation.fitting import Fitter
 from vitehub_chat.conversation.flushing import FlushSetting, MakeFlush
+from vitehub_chat.conversation.memory.kit import MemoryKit
 from vitehub_chat.conversation.roll_store import RollStore
 from vitehub_chat.conversation.sizing import CountCache, Sizer, counter_for
 from vitehub_chat.model.clock import Clock
@@ -48,7 +49,7 @@ class FitKit:
         *,
         ids: events.Ids,
         session: SessionRef | None = None,
-        context: Callable[[], StateContext] = lambda: NO_CONTEXT,
+        context: StateContext = NO_CONTEXT,
         reread: Callable[[], Awaitable[FitSource]] | None = None,
     ) -> Fitter:
         """Return what makes the call of one turn fit.
@@ -57,7 +58,7 @@ class FitKit:
             facts: What is sent beside the messages, and to whom.
             ids: What events are about.
             session: The session whose messages may be condensed, or None: they are only left out.
-            context: Gives the context under which the turn writes.
+            context: The context under which the turn writes.
             reread: Gives the source by what is stored now.
 
         Raises:
@@ -82,9 +83,7 @@ class FitKit:
             self._counter = await asyncio.to_thread(counter_for, self.policy.estimator)
         return self._counter
 
-    def _store(
-        self, session: SessionRef | None, context: Callable[[], StateContext]
-    ) -> RollStore | None:
+    def _store(self, session: SessionRef | None, context: StateContext) -> RollStore | None:
         if self.state is None or session is None:
             return None
         return RollStore(
@@ -93,3 +92,16 @@ class FitKit:
             context=context,
             summaries=self.state.summaries,
         )
+
+
+def fit_kit_for(
+    policy: ContextPolicy | None,
+    clock: Clock,
+    state: AgentState | None,
+    memory: MemoryKit | None,
+) -> FitKit | None:
+    """Return what makes the calls of an agent fit, or None where nothing was decided."""
+    if policy is None:
+        return None
+    make_flush = None if memory is None else memory.flush
+    return FitKit(policy=policy, clock=clock, state=state, make_flush=make_flush)

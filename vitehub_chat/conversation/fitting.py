@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from datetime import datetime
 from decimal import Decimal
@@ -22,7 +23,7 @@ from vitehub_chat.conversation.tool_loop import ToolLoop
 from vitehub_chat.errors import ContextOverflowError, StateUnavailableError
 from vitehub_chat.formatting.payload import build_payload
 from vitehub_chat.model.clock import Clock
-from vitehub_chat.model.context_policy import SummarizerSetting
+from vitehub_chat.model.context_policy import Summarizer, SummarizerSetting
 from vitehub_chat.model.messages import Message
 from vitehub_chat.model.results import ContextBudget, PreparedInvocation, SelectionReason
 from vitehub_chat.model.rolling import Rolling
@@ -77,6 +78,7 @@ class Fitter:
     _view: View | None = attrs.field(default=None, init=False)
     _used: int = attrs.field(default=0, init=False)
     _until: datetime | None = attrs.field(default=None, init=False)
+    _summarizer: Summarizer | None = attrs.field(default=None, init=False)
 
     def __attrs_post_init__(self) -> None:
         policy = self.sizer.policy
@@ -170,7 +172,7 @@ class Fitter:
             self._until = self.clock.now() + policy.turn_deadline
         roller = Roller(
             store=store,
-            summarizing=self._summarizing(limits),
+            summarizing=await self._summarizing(limits),
             sizer=self.sizer,
             policy=policy,
             flush=self.flush,
@@ -183,21 +185,28 @@ class Fitter:
         self._tell(outcome, loops=roller.attempts.made)
         return outcome
 
-    def _summarizing(self, limits: Limits) -> Summarizing:
-        policy = self.sizer.policy
+    async def _summarizing(self, limits: Limits) -> Summarizing:
+        return Summarizing(
+            summarizer=await self._find_summarizer(),
+            sizer=self.sizer,
+            limits=limits,
+            policy=self.sizer.policy,
+            clock=self.clock,
+        )
+
+    async def _find_summarizer(self) -> Summarizer:
+        """Return who condenses in this turn, found at first use; that may import and read files."""
+        if self._summarizer is not None:
+            return self._summarizer
         setting = SummarizerSetting(
             ask=self.facts.ask,
             model=self.facts.model,
             count=self.sizer.text,
             unit=self.sizer.counter.unit,
         )
-        return Summarizing(
-            summarizer=summarizer_for(policy.summarizer, setting),
-            sizer=self.sizer,
-            limits=limits,
-            policy=policy,
-            clock=self.clock,
-        )
+        chosen = self.sizer.policy.summarizer
+        self._summarizer = await asyncio.to_thread(summarizer_for, chosen, setting)
+        return self._summarizer
 
     async def _read_anew(self) -> View:
         if self.reread is not None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Protocol
 
 import attrs
@@ -56,12 +56,12 @@ class FlushSetting:
 
     Attributes:
         ask: Asks the driver's model, or None where the driver has none.
-        context: Gives the context under which the turn writes.
+        context: The context under which the turn writes.
         ids: What events are about.
     """
 
     ask: Ask | None
-    context: Callable[[], StateContext]
+    context: StateContext
     ids: events.Ids
 
 

@@ -81,7 +81,7 @@ async def find_format(profile: str | Profile) -> Profile:
 
 
 def _find_installed(name: str) -> Profile:
-    if name not in plugins.formats.names():
+    if not plugins.formats.knows(name):
         known = sorted({*PROFILES, *plugins.formats.names()})
         raise ConfigError(
             f"unknown profile {name!r}", path="profile", hint=f"known: {', '.join(known)}"

@@ -8,7 +8,10 @@ from collections import deque
 
 import attrs
 
+from vitehub_chat.conversation.places import Place, scope_key
 from vitehub_chat.model.forking import ForkSafeLock
+from vitehub_chat.model.policies import ChatPolicy
+from vitehub_chat.model.requests import TurnRequest
 
 
 @attrs.define
@@ -97,6 +100,22 @@ class Slot:
             self.entering.cancel()
         elif not self.entering.cancelled():
             self._limiter.leave(self._key)
+
+
+async def slot_for(
+    limiter: Limiter, policy: ChatPolicy, place: Place, request: TurnRequest
+) -> Slot | None:
+    """Take a place in the line of a message whose turns are limited, by arrival; else None.
+
+    Raises:
+        ConfigError: A callable `lock_scope` returned something else than a scope.
+        Exception: What it raised.
+    """
+    limit = policy.concurrency.max_concurrent
+    if policy.concurrency.strategy != "parallel" or limit is None:
+        return None
+    key = await scope_key(place, request, policy)
+    return None if key is None else Slot(limiter, key, limit)
 
 
 def _go(turn: asyncio.Future[None]) -> None:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import datetime
 from typing import Final, Literal
 
+from vitehub_chat.conversation.answer import Answer
 from vitehub_chat.model.events import RunStarted
 from vitehub_chat.model.messages import Message
 from vitehub_chat.model.results import PreparedInvocation, RunResult
@@ -20,15 +20,15 @@ _ENDINGS: Final[Mapping[RowStatus, Literal["complete", "interrupted", "error"]]]
 }
 
 
-def started_of(message_id: str, prepared: PreparedInvocation, now: datetime) -> RunStarted:
+def started_of(answer: Answer, prepared: PreparedInvocation) -> RunStarted:
     """Return the event of a turn whose driver is about to be called."""
     run = prepared.run
     return RunStarted(
-        message_id=message_id,
+        message_id=answer.message_id,
         session_id=prepared.session_id,
         run_id=None if run is None else run.run_id,
         thread_id=None if run is None else run.thread_id,
-        created_at=now,
+        created_at=answer.created_at,
     )
 
 

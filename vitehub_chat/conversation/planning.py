@@ -26,7 +26,7 @@ def plan_of(
         status=status,
         answered_by=AnsweredBy() if invocation is None else invocation.answered_by,
         created_at=created_at,
-        summary=_summary_of(prepared),
+        summary=summary_of(prepared),
         entries=entries,
         left_out=left_out,
         trimmed=sum(entry.reason == "trimmed" for entry in entries),
@@ -34,7 +34,8 @@ def plan_of(
     )
 
 
-def _summary_of(prepared: PreparedInvocation) -> PlanSummary | None:
+def summary_of(prepared: PreparedInvocation) -> PlanSummary | None:
+    """Return which rolling summary a call has, or None."""
     budget, version = prepared.context_budget, prepared.summary_version
     if budget is None or version is None or budget.summary_through_seq is None:
         return None

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 import attrs
@@ -52,8 +53,6 @@ class Preparation:
     _basis: str | None = attrs.field(default=None, init=False)
     _loop: ToolLoop | None = attrs.field(default=None, init=False)
     _invocation: Invocation | None = attrs.field(default=None, init=False)
-    _before: PreparedInvocation | None = attrs.field(default=None, init=False)
-    _after: PreparedInvocation | None = attrs.field(default=None, init=False)
     _fitter: Fitter | None = attrs.field(default=None, init=False)
 
     @property
@@ -66,12 +65,11 @@ class Preparation:
         is_less = self._loop is not None and self._loop.has_changed
         return None if is_less else self._basis
 
-    def select(self) -> PreparedInvocation:
+    def select(self) -> None:
         """Select what the call sees, and tell about it."""
         self.prepared = self._selected(self.recorded.window)
         self.ids["session_id"] = self.prepared.session_id
         self._tell_selected()
-        return self.prepared
 
     async def invoke(self) -> Invocation:
         """Let the capabilities prepare what was selected, and make it fit.
@@ -92,8 +90,8 @@ class Preparation:
         if self.setting.fitting is None:
             return invocation
         self._invocation = invocation
-        self._before, self._after = asked.prepared, invocation.prepared
-        self._fitter = await self._make_fitter(self.setting.fitting, invocation)
+        reread = partial(self._read_anew, asked.prepared, invocation.prepared)
+        self._fitter = await self._make_fitter(self.setting.fitting, invocation, reread)
         source = self._source(self.recorded.window, asked.prepared, invocation.prepared)
         return self._fitted(invocation, self._fitter, await self._fitter.fit(source))
 
@@ -122,17 +120,19 @@ class Preparation:
     def _tell_budget(self, budget: ContextBudget) -> None:
         self.sink(BudgetChanged(budget=budget))
 
-    async def _make_fitter(self, kit: FitKit, invocation: Invocation) -> Fitter:
+    async def _make_fitter(
+        self, kit: FitKit, invocation: Invocation, reread: Callable[[], Awaitable[FitSource]]
+    ) -> Fitter:
         may_roll = self.draft.reads_transcript and self.setting.has_state
         return await kit.fitter(
             invocation.facts,
             ids=self.ids,
             session=self.recorded.session if may_roll else None,
-            context=lambda: self.context,
-            reread=self._read_anew,
+            context=self.context,
+            reread=reread,
         )
 
-    async def _read_anew(self) -> FitSource:
+    async def _read_anew(self, before: PreparedInvocation, after: PreparedInvocation) -> FitSource:
         """Select anew among what is stored now; the capabilities' changes stay."""
         kit, wanted = self.setting.fitting, self._window_request()
         window = WindowRows()
@@ -145,9 +145,6 @@ class Preparation:
             shown = tuple(row for row in window.shown if row.seq < first)
             window = attrs.evolve(window, shown=shown)
         selected = self._selected(window)
-        before, after = self._before, self._after
-        if before is None or after is None:
-            return self._source(window, selected, selected)
         return self._source(window, selected, _with_changes(selected, before, after))
 
     def _window_request(self) -> WindowRequest | None:

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from typing import Final
 
 import attrs
 
 from vitehub_chat.conversation import events
+from vitehub_chat.conversation.archiving import Archive, find_settled, find_uncovered
 from vitehub_chat.conversation.control import TurnControl, settle
+from vitehub_chat.conversation.driving import Invocation
+from vitehub_chat.conversation.flushing import FlushSetting
+from vitehub_chat.conversation.memory.kit import MemoryKit
 from vitehub_chat.conversation.retention import Pruner
 from vitehub_chat.conversation.sizing import counter_for
 from vitehub_chat.model.clock import Clock
@@ -19,8 +23,12 @@ from vitehub_chat.model.rows import Row
 from vitehub_chat.selection.pruning import PrunePlan
 from vitehub_chat.selection.tokens import BUILT_IN
 from vitehub_chat.selection.tokens_counter import TokenCounter
-from vitehub_chat.state.contract import AgentState
+from vitehub_chat.state.contract import NO_CONTEXT, AgentState, StateContext
 from vitehub_chat.state.row_requests import Pruned, PruneRequest
+from vitehub_chat.state.values import NewRow, Recorded
+
+_BEHIND_ALL: Final = 1 << 32
+"""A number above those of all stored rows."""
 
 
 @attrs.define(kw_only=True, eq=False)
@@ -75,6 +83,45 @@ def condenses(policy: ChatPolicy, window: HistoryWindow | str | None) -> bool:
 
 
 @attrs.frozen(kw_only=True)
+class Archiving:
+    """What the end of one turn needs to archive what it prunes.
+
+    Attributes:
+        memory: Archives messages, or None: nothing is.
+        recorded: What was stored before the answer.
+        answer: What the end will store.
+        invocation: The call of the driver, or None if there was none.
+        context: The context under which the turn writes.
+    """
+
+    memory: MemoryKit | None
+    recorded: Recorded
+    answer: NewRow
+    invocation: Invocation | None
+    context: StateContext
+
+    async def take(self, pruner: Pruner, ids: events.Ids) -> None:
+        """Archive what a pruner will take."""
+        session = self.recorded.session
+        if self.memory is None or session is None:
+            return
+        ask = None if self.invocation is None else self.invocation.facts.ask
+        setting = FlushSetting(ask=ask, context=self.context, ids=ids)
+        archive = Archive(
+            state=self.memory.state,
+            key=ConversationKey.decode(session.conversation),
+            flush=self.memory.flush(setting),
+        )
+        coming = Row(
+            message=self.answer.message,
+            seq=_BEHIND_ALL,
+            session_id=session.session_id,
+            recorded_at=pruner.now,
+        )
+        await archive.take(pruner, coming=[coming])
+
+
+@attrs.frozen(kw_only=True)
 class TurnPruning:
     """What the end of one turn asks its store to prune, and what is told of it."""
 
@@ -97,14 +144,22 @@ class TurnPruning:
 
 
 async def begin_pruning(
-    kit: PruneKit | None, request: TurnRequest, control: TurnControl, ids: events.Ids
+    kit: PruneKit | None,
+    request: TurnRequest,
+    control: TurnControl,
+    ids: events.Ids,
+    archiving: Archiving,
 ) -> TurnPruning:
-    """Return what the end of a turn prunes; rules that cannot be used fail no turn."""
+    """Return what the end of a turn prunes; rules that cannot be used fail no turn.
+
+    What would go is archived first if there is a memory.
+    """
     if kit is None:
         return TurnPruning(ids=ids)
     window = kit.policy.window if request.window is None else request.window
     try:
         pruner = await settle(kit.pruner(window), control)
+        await settle(archiving.take(pruner, ids), control)
     except Exception as error:  # noqa: BLE001 - the answer is to be recorded all the same
         events.history_prune_failed(error, **ids)
         return TurnPruning(ids=ids)
@@ -122,7 +177,8 @@ async def prune_rows(
 ) -> PrunePlan:
     """Remove the rows that rules take, in one transaction, and return what went.
 
-    With `dry_run` nothing is removed.
+    With `dry_run` nothing is removed. With a memory what goes is archived there first, without
+    extraction, for which there is no model here.
 
     Raises:
         ConfigError: Rows would be deleted that the retention `forever` keeps, or the estimator
@@ -131,26 +187,18 @@ async def prune_rows(
     kit = PruneKit(policy=policy, rules=rules, clock=state.clock)
     pruner = await kit.pruner(policy.window)
     if dry_run:
-        rows: list[Row] = []
-        async for batch in state.transcripts.export(key, session_id=session_id):
-            rows.extend(row for row in batch.rows if row.status != "pending")
-        spared = await _find_uncovered(state, key, rows) if pruner.spares_uncovered else ()
-        pruner.choose(rows, spared)
+        rows = await find_settled(state, key, session_id)
+        is_told = pruner.is_told_uncovered
+        pruner.choose(rows, await find_uncovered(state, key, rows) if is_told else ())
     else:
+        if policy.memory is not None:
+            memory = await MemoryKit.open(policy.memory, state=state, clock=state.clock)
+            setting = FlushSetting(ask=None, context=NO_CONTEXT, ids={"key": key})
+            archive = Archive(state=state, key=key, flush=memory.flush(setting))
+            await archive.take(pruner, session_id=session_id)
         await state.transcripts.prune(key, request=pruner.request(session_id=session_id))
         tell_pruned(pruner, {"key": key, "session_id": session_id})
     return pruner.plan or PrunePlan.empty()
-
-
-async def _find_uncovered(
-    state: AgentState, key: ConversationKey, rows: Sequence[Row]
-) -> Sequence[int]:
-    """Return the numbers of the rows that no rolled summary covers."""
-    anchors: dict[str | None, int] = {}
-    for session_id in {row.session_id for row in rows}:
-        rolled = await state.summaries.get_rolling(key, session_id=session_id)
-        anchors[session_id] = 0 if rolled is None else rolled.anchor
-    return [row.seq for row in rows if row.seq >= anchors[row.session_id]]
 
 
 def tell_pruned(pruner: Pruner, ids: events.Ids) -> None:
@@ -165,3 +213,10 @@ def tell_pruned(pruner: Pruner, ids: events.Ids) -> None:
         mode=pruner.policy.mode,
         **ids,
     )
+
+
+def prune_kit_for(policy: ChatPolicy, state: AgentState | None, clock: Clock) -> PruneKit | None:
+    """Return what prunes with the ends of turns, or None without rules or a state."""
+    if policy.prune is None or state is None:
+        return None
+    return PruneKit(policy=policy, rules=policy.prune, clock=clock)

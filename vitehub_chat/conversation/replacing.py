@@ -27,16 +27,8 @@ async def read_before(
         NotFoundError: There is no such message where the session may be.
     """
     resolved = await state.sessions.resolve(asked)
-    home, row = await _find_row(state, replaces, asked, resolved)
-    session = await state.sessions.resolve(
-        attrs.evolve(
-            asked,
-            conversation=home,
-            policy=None if row.session_id is None else SessionPolicy(),
-            base=row.session_id,
-            starts_new=False,
-        )
-    )
+    home, row = await find_row(state, replaces, asked, resolved)
+    session = await state.sessions.resolve(session_of_row(asked, home, row))
     if wanted is None:
         return session, WindowRows()
     edge = (await state.transcripts.page(home, request=PageRequest(limit=1))).live_edge_seq
@@ -50,9 +42,25 @@ async def read_before(
     return session, attrs.evolve(window, shown=shown, not_shown=hidden)
 
 
-async def _find_row(
+def session_of_row(asked: SessionRequest, home: ConversationKey, row: Row) -> SessionRequest:
+    """Return what asks for the session of a stored row, whatever the times say."""
+    return attrs.evolve(
+        asked,
+        conversation=home,
+        policy=None if row.session_id is None else SessionPolicy(),
+        base=row.session_id,
+        starts_new=False,
+    )
+
+
+async def find_row(
     state: AgentState, message_id: str, asked: SessionRequest, resolved: SessionRef
 ) -> tuple[ConversationKey, Row]:
+    """Return a stored message and the conversation that has it.
+
+    Raises:
+        NotFoundError: There is no such message where the session may be.
+    """
     bases = {None, asked.base if asked.policy is not None else None, resolved.session_id}
     for home in dict.fromkeys([asked.conversation, ConversationKey.decode(resolved.conversation)]):
         for row in await state.transcripts.get(home, message_ids=[message_id]):

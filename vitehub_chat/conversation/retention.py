@@ -23,6 +23,7 @@ class Pruner:
         now: The time of the pruning.
         counter: What counts tokens.
         spares_uncovered: Whether count and tokens take only what a summary of its session covers.
+        archived: The numbers of rows that may go although no summary covers them; None is all.
         plan: The newest plan, or None before the first.
     """
 
@@ -30,18 +31,31 @@ class Pruner:
     now: datetime
     counter: TokenCounter
     spares_uncovered: bool = False
+    archived: frozenset[int] | None = None
     plan: PrunePlan | None = None
 
-    def choose(self, rows: Sequence[Row], spared: Collection[int] = ()) -> Collection[int]:
-        """Return the numbers of the rows that go; age alone takes the spared ones."""
-        self.plan = plan_prune(rows, self.policy, self.now, self.counter, spared=spared)
+    def choose(self, rows: Sequence[Row], uncovered: Collection[int] = ()) -> Collection[int]:
+        """Return the numbers of the rows that go, told which ones no summary covers."""
+        self.plan = plan_prune(
+            rows,
+            self.policy,
+            self.now,
+            self.counter,
+            spared=uncovered if self.spares_uncovered else (),
+            withheld=() if self.archived is None else set(uncovered) - self.archived,
+        )
         return self.plan.removed.all
+
+    @property
+    def is_told_uncovered(self) -> bool:
+        """Whether it has to know what no summary covers."""
+        return self.spares_uncovered or self.archived is not None
 
     def request(self, *, session_id: str | None = None) -> PruneRequest:
         """Return what to ask a store for."""
         return PruneRequest(
             choose=self.choose,
-            choose_sparing=self.choose if self.spares_uncovered else None,
+            choose_sparing=self.choose if self.is_told_uncovered else None,
             hides=self.policy.mode == "hide",
             session_id=session_id,
         )

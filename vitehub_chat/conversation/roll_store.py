@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import attrs
 
@@ -19,12 +19,12 @@ class RollStore:
     Attributes:
         conversation: The conversation that has the rows of the session.
         session_id: Its id, or None for the unnamed one.
-        context: Gives the context under which the turn writes.
+        context: The context under which the turn writes.
     """
 
     conversation: ConversationKey
     session_id: str | None
-    context: Callable[[], StateContext]
+    context: StateContext
     _summaries: SummaryStore = attrs.field(alias="summaries")
 
     async def read(self) -> Rolling | None:
@@ -51,7 +51,7 @@ class RollStore:
             system_seqs=system_seqs,
             model=model,
             checkpoints_kept=checkpoints_kept,
-            ctx=self.context(),
+            ctx=self.context,
         )
 
     async def note_failure(self, since: Rolling, error: str) -> RollingWrite:
@@ -61,7 +61,7 @@ class RollStore:
             session_id=self.session_id,
             since=since,
             error=error,
-            ctx=self.context(),
+            ctx=self.context,
         )
 
     async def set_correction(self, since: Rolling, correction: float) -> RollingWrite:
@@ -71,5 +71,5 @@ class RollStore:
             session_id=self.session_id,
             since=since,
             correction=correction,
-            ctx=self.context(),
+            ctx=self.context,
         )

@@ -155,7 +155,7 @@ class Roller:
         size = self.sizer.text(summary)
         if view.gain(count, size) <= 0:
             return None
-        written = await self._commit(view, batch, summary)
+        written = await self._commit(view, rolling, batch, summary)
         if written.refused is not None or written.rolling is None:
             raise _Stop(written.refused or "session_changed", is_stale=True)
         return view.rolled(count, written.rolling, size)
@@ -198,10 +198,10 @@ class Roller:
         except SummarizerFailed as failed:
             raise _Stop("deadline" if failed.is_late else "summarizer_failed") from failed
 
-    async def _commit(self, view: View, batch: Sequence[Piece], summary: str) -> RollingWrite:
-        rolling, anchor = view.rolling, _seq_of(batch[-1]) + 1
-        if rolling is None:
-            return RollingWrite("session_changed", None)
+    async def _commit(
+        self, view: View, rolling: Rolling, batch: Sequence[Piece], summary: str
+    ) -> RollingWrite:
+        anchor = _seq_of(batch[-1]) + 1
         try:
             return await self.store.commit(
                 rolling,

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import asyncio
 from datetime import datetime
-from typing import TypeVar
 
 from vitehub_chat.conversation import events
 from vitehub_chat.conversation.answer import Answer
 from vitehub_chat.conversation.arrivals import coalesced_of, rows_of
+from vitehub_chat.conversation.continuation import (
+    Continuation,
+    find_continuation,
+    with_current,
+)
 from vitehub_chat.conversation.control import (
     LOCK_LOST,
     StoppedEarly,
@@ -19,20 +23,20 @@ from vitehub_chat.conversation.control import (
 )
 from vitehub_chat.conversation.driving import Invocation, Sink, drive
 from vitehub_chat.conversation.lease import LEASE, LeaseKeeper
+from vitehub_chat.conversation.opening import Opening
 from vitehub_chat.conversation.outcomes import end_of, result_of, started_of
 from vitehub_chat.conversation.outlet import NO_REPLY, Reply
 from vitehub_chat.conversation.overflow import find_overflow
 from vitehub_chat.conversation.places import Place, find_place
 from vitehub_chat.conversation.planning import plan_of
 from vitehub_chat.conversation.preparing import Preparation
-from vitehub_chat.conversation.pruning import begin_pruning
+from vitehub_chat.conversation.pruning import Archiving, begin_pruning
 from vitehub_chat.conversation.releasing import Release
 from vitehub_chat.conversation.replies import error_code, find_error_text
 from vitehub_chat.conversation.selecting import (
     Draft,
     draft_turn,
     session_request,
-    window_request,
 )
 from vitehub_chat.conversation.setting import RunSetting, write_surely
 from vitehub_chat.conversation.unreadable import read_entries
@@ -52,7 +56,6 @@ from vitehub_chat.model.rows import RowStatus
 from vitehub_chat.state.row_requests import PruneRequest
 from vitehub_chat.state.values import Finished, Grant, NewRow, Recorded
 
-T = TypeVar("T")
 FINISH_S = 30.0
 """How long the capabilities may take to see the end of a turn."""
 NAMED_REASONS = frozenset({"timeout", "lock_lifetime"})
@@ -63,7 +66,7 @@ class Run:
 
     `carry_out` records its messages, drives, records the answer and passes the lock on. What comes
     next under the lock is then in `next`. Until its messages `are_recorded` it may yet be another
-    run that answers them.
+    run that answers them. Once it `has_ended` its end is recorded, too.
     """
 
     def __init__(
@@ -76,6 +79,7 @@ class Run:
     ) -> None:
         self.next: Grant | None = None
         self.are_recorded = False
+        self.has_ended = False
         self.reply: Reply = NO_REPLY
         self._setting = setting
         self._grant = grant
@@ -89,6 +93,7 @@ class Run:
         self._answer_id = setting.new_id()
         self._is_open = True
         self._authors: dict[str, str | None] = {}
+        self._continued: Continuation | None = None
 
     async def carry_out(self) -> RunResult:
         """Run to the end and return the result.
@@ -138,28 +143,25 @@ class Run:
         if coalesced:
             events.queue_coalesced(messages=len(entries), key=place.conversation)
         user_key = await ask(setting.user_key_of(request), self._control)
+        asked = session_request(draft, place.conversation, user_key)
+        self._continued = await find_continuation(setting.state, request, asked)
+        if self._continued is not None:
+            self._answer_id = self._continued.message.id or self._answer_id
+            request = self._request = with_current(request, self._continued.message)
+            draft = draft_turn(request, setting.policy)
         return request, draft, place, user_key
 
     async def _record(self, draft: Draft, place: Place, user_key: str | None) -> Recorded:
-        setting, ticket_id = self._setting, self._grant.ticket_id
-        if not setting.has_state:
-            return await write_surely(
-                lambda: setting.turns.record(
-                    ticket_id, rows=(), session=None, ctx=self._lease.context
-                ),
-                self._control,
-            )
-        rows = rows_of(draft, ticket_id, self._authors, user_key)
-        return await write_surely(
-            lambda: setting.turns.record(
-                ticket_id,
-                rows=rows,
-                session=session_request(draft, place.conversation, user_key),
-                window=window_request(draft, setting.clock.now()),
-                replaces=draft.request.replaces,
-                ctx=self._lease.context,
-            ),
-            self._control,
+        return await Opening(
+            setting=self._setting,
+            ticket_id=self._grant.ticket_id,
+            control=self._control,
+            context=self._lease.context,
+        ).record(
+            draft,
+            rows=rows_of(draft, self._grant.ticket_id, self._authors, user_key),
+            asked=session_request(draft, place.conversation, user_key),
+            continued=self._continued,
         )
 
     async def _answer_it(
@@ -167,7 +169,7 @@ class Run:
     ) -> RunResult:
         self._recorded, started_at = recorded, self._setting.clock.now()
         # Not before its question was recorded, or a client that sorts by time shows it first.
-        self._answer = Answer(self._answer_id, started_at)
+        self._answer = self._new_answer(started_at)
         session = recorded.session
         prepared = PreparedInvocation(
             messages=(),
@@ -206,7 +208,7 @@ class Run:
         request, now = preparation.request, preparation.started_at
         events.turn_started(messages=len(invocation.prepared.messages), **preparation.ids)
         self.reply.begin(invocation.prepared)
-        self._sink(started_of(self._answer.message_id, invocation.prepared, now))
+        self._sink(started_of(self._answer, invocation.prepared))
         limit = request.timeout or self._setting.policy.timeout
         self._begin(preparation)
         try:
@@ -219,7 +221,7 @@ class Run:
             again = await ask(retrying, self._control)
             if again is None:
                 raise
-            self._answer = Answer(self._answer_id, now)
+            self._answer = self._new_answer(now)
             self._begin(preparation)
             await drive(again.events(), self._take, self._control, limit)
 
@@ -266,15 +268,24 @@ class Run:
     ) -> RunResult:
         status, finish_reason = self._status(error)
         if status != "complete":
-            self._answer.close_calls()
+            for closed in self._answer.close_calls():
+                self._sink(closed)
         try:
             plan = plan_of(self._grant.ticket_id, prepared, invocation, status, started_at)
-            pruning = await begin_pruning(self._setting.pruning, request, self._control, ids)
+            archiving = Archiving(
+                memory=self._setting.memory,
+                recorded=self._recorded,
+                answer=self._row(status),
+                invocation=invocation,
+                context=self._lease.context,
+            )
+            kit = self._setting.pruning
+            pruning = await begin_pruning(kit, request, self._control, ids, archiving)
             finished = await self._finish(prepared, plan, finish_reason, pruning.request)
         except Exception as failure:
             await self._tell_unrecorded(failure, request, ids)
             raise failure from error
-        self.next = finished.next
+        self.next, self.has_ended = finished.next, True
         pruning.tell(finished.pruned)
         result = result_of(self._answer.message(), prepared, status, finish_reason)
         took = self._setting.clock.now() - started_at
@@ -294,7 +305,7 @@ class Run:
             self._sink(RunFinished(finish_reason=finish_reason, usage=usage, budget=budget))
         if invocation is not None:
             await self._tell_capabilities(invocation, result, ids)
-        if self._setting.memory is not None:
+        if self._setting.memory is not None and finished.row is not None:
             kept = self._setting.memory.keep_turn(self._recorded, finished.row, ids)
             await settle(kept, self._control)
         if error is not None:
@@ -373,7 +384,15 @@ class Run:
         except Exception as error:  # noqa: BLE001 - the answer is recorded and belongs to the caller
             events.turn_failed(error, code=error_code(error), **ids)
 
+    def _new_answer(self, now: datetime) -> Answer:
+        if self._continued is None:
+            return Answer(self._answer_id, now)
+        earlier = self._continued.message
+        return Answer(self._answer_id, earlier.created_at or now, earlier)
+
     def _row(self, status: RowStatus) -> NewRow:
         request = self._request
         thread = None if request is None or request.run is None else request.run.thread_id
+        if self._continued is not None and self._continued.row is not None:
+            thread = self._continued.row.thread_id
         return self._answer.row(status, author=None, thread_id=thread)

@@ -19,7 +19,7 @@ from vitehub_chat.model.clock import Clock
 from vitehub_chat.model.ids import NewId
 from vitehub_chat.model.policies import ChatPolicy
 from vitehub_chat.model.requests import TurnRequest
-from vitehub_chat.state.contract import TurnStore
+from vitehub_chat.state.contract import AgentState, TurnStore
 
 T = TypeVar("T")
 RETRY_AFTER_S = (0.1, 0.2)
@@ -32,10 +32,10 @@ class RunSetting:
     Attributes:
         agent: The agent's name.
         turns: Where turns are kept.
-        has_state: Whether messages are stored.
         successor: Names the process that runs what comes next under a lock if nobody waits for it;
             empty while this one closes.
         user_key_of: Gives the user key of a request.
+        state: Where messages are stored, or None.
         outlet: Where the messages of channels come from and go, or None.
         fitting: Makes calls fit into the model's window, or None.
         memory: Archives messages, or None.
@@ -45,16 +45,21 @@ class RunSetting:
     agent: str
     policy: ChatPolicy
     turns: TurnStore
-    has_state: bool
     successor: Callable[[], str]
     invoke: Invoke
     clock: Clock
     new_id: NewId
     user_key_of: Callable[[TurnRequest], Awaitable[str | None]]
+    state: AgentState | None = None
     outlet: Outlet | None = None
     fitting: FitKit | None = None
     memory: MemoryKit | None = None
     pruning: PruneKit | None = None
+
+    @property
+    def has_state(self) -> bool:
+        """Whether messages are stored."""
+        return self.state is not None
 
 
 async def write_surely(call: Callable[[], Awaitable[T]], control: TurnControl) -> T:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections import OrderedDict
 from collections.abc import Sequence
 from typing import Final
@@ -15,6 +14,7 @@ from vitehub_chat.errors import ConfigError
 from vitehub_chat.formatting.cleaning import close_current, frame_summary, gap_line, open_current
 from vitehub_chat.model.context_policy import ContextPolicy
 from vitehub_chat.model.estimates import CountKey, DescribedTool, EstimatorChoice
+from vitehub_chat.model.forking import ForkSafeLock
 from vitehub_chat.model.messages import Message
 from vitehub_chat.selection.tokens import BUILT_IN, estimator_for
 from vitehub_chat.selection.tokens_counter import TokenCounter
@@ -50,7 +50,7 @@ class CountCache:
     def __init__(self, most: int = MAX_COUNTS) -> None:
         self._most = most
         self._sizes: OrderedDict[CountKey, int] = OrderedDict()
-        self._lock = threading.Lock()
+        self._lock = ForkSafeLock()
 
     def __len__(self) -> int:
         return len(self._sizes)

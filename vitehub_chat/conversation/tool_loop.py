@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from decimal import ROUND_CEILING, Decimal
 from typing import Final
 
@@ -49,7 +49,7 @@ class ToolLoop:
     base_used: int
     sizer: Sizer
     limits: Limits
-    summarizing: Callable[[], Summarizing]
+    summarizing: Callable[[], Awaitable[Summarizing]]
     clock: Clock
     attempts: Attempts
     correction: Decimal
@@ -123,7 +123,8 @@ class ToolLoop:
 
     async def _summarize(self, batch: Sequence[Message]) -> str:
         until = self.clock.now() + self.sizer.policy.turn_deadline
-        return await self.summarizing().summarize(self._summary, batch, until=until, note=_nothing)
+        summarizing = await self.summarizing()
+        return await summarizing.summarize(self._summary, batch, until=until, note=_nothing)
 
     def _leave_out(self, exchanges: Sequence[Message]) -> int:
         """Leave out the oldest complete exchanges until the rest fits; return how many."""

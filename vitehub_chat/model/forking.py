@@ -25,6 +25,10 @@ class ForkSafeLock:
         """Wait until no other thread holds it, and hold it."""
         self._lock.acquire()
 
+    def acquire_now(self) -> bool:
+        """Hold it unless another thread does; tell whether it is held."""
+        return self._lock.acquire(blocking=False)
+
     def release(self) -> None:
         """Let go of it."""
         self._lock.release()
@@ -47,9 +51,16 @@ _held: dict[int, list[ForkSafeLock]] = {}
 
 
 def _hold_all() -> None:
+    """Hold every lock, without waiting for one while holding others: a thread may nest them."""
     found = [lock for ref in list(_locks.values()) if (lock := ref()) is not None]
-    for lock in found:
-        lock.acquire()
+    taken = next((lock for lock in found if not lock.acquire_now()), None)
+    while taken is not None:
+        for lock in found[: found.index(taken)]:
+            lock.release()
+        found.remove(taken)
+        found.insert(0, taken)
+        taken.acquire()
+        taken = next((lock for lock in found[1:] if not lock.acquire_now()), None)
     _held[threading.get_ident()] = found
 
 

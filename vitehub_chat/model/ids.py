@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import secrets
 import uuid
 from collections.abc import Callable, Sequence
 from typing import TypeVar
@@ -15,6 +16,11 @@ NewId = Callable[[], str]
 def new_id() -> str:
     """Return a random id of 32 hexadecimal digits."""
     return uuid.uuid4().hex
+
+
+def new_token() -> str:
+    """Return a random secret of 32 bytes, as text that can be part of a URL."""
+    return secrets.token_urlsafe(32)
 
 
 def pick(choices: Sequence[T]) -> T:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from vitehub_chat.model.messages import Message
-from vitehub_chat.selection.units import find_waiting, split_units
+from vitehub_chat.model.units import find_waiting, split_units
 
 
 def choose_batch(

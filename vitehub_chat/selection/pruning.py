@@ -11,8 +11,8 @@ from vitehub_chat.model.messages import Message
 from vitehub_chat.model.model_messages import to_model_messages
 from vitehub_chat.model.policies import PrunePolicy
 from vitehub_chat.model.rows import Row
+from vitehub_chat.model.units import find_waiting, split_units
 from vitehub_chat.selection.tokens_counter import TokenCounter
-from vitehub_chat.selection.units import find_waiting, split_units
 
 __all__ = ["PrunePlan", "PrunePolicy", "RemovedSeqs", "find_expired", "plan_prune"]
 
@@ -60,6 +60,7 @@ def plan_prune(
     counter: TokenCounter,
     *,
     spared: Collection[int] = (),
+    withheld: Collection[int] = (),
 ) -> PrunePlan:
     """Decide which rows go: by age, then by count, then by tokens, each on what is left.
 
@@ -73,12 +74,13 @@ def plan_prune(
         now: The time of the pruning.
         counter: What counts tokens.
         spared: The numbers of rows that count and tokens do not take.
+        withheld: The numbers of rows that no rule takes.
     """
     if not policy.enabled:
         policy = attrs.evolve(policy, max_age=None, max_messages=None, max_tokens=None)
     pinned, units = _divide(rows, policy)
-    by_age, units = _take_old(units, policy.max_age, now)
-    removable = _removable(units, frozenset(spared))
+    by_age, units = _take_old(units, policy.max_age, now, frozenset(withheld))
+    removable = _removable(units, frozenset((*spared, *withheld)))
     by_count, units = _take_first(
         units, removable, policy.max_messages, lambda unit: len(unit.seqs)
     )
@@ -143,7 +145,10 @@ def _divide(rows: Sequence[Row], policy: PrunePolicy) -> tuple[_Unit, Sequence[_
 
 
 def _take_old(
-    units: Sequence[_Unit], age: timedelta | None, now: datetime
+    units: Sequence[_Unit],
+    age: timedelta | None,
+    now: datetime,
+    withheld: frozenset[int] = frozenset(),
 ) -> tuple[Sequence[_Unit], Sequence[_Unit]]:
     """Return the units of which all is known to be strictly older, and the others."""
     if age is None:
@@ -151,7 +156,8 @@ def _take_old(
     old: list[_Unit] = []
     left: list[_Unit] = []
     for unit in units:
-        (old if unit.is_older(age, now) else left).append(unit)
+        is_taken = unit.is_older(age, now) and withheld.isdisjoint(unit.seqs)
+        (old if is_taken else left).append(unit)
     return old, left
 
 

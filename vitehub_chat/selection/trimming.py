@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import attrs
 
 from vitehub_chat.model.messages import Message
-from vitehub_chat.selection.units import split_units
+from vitehub_chat.model.units import split_units
 
 
 @attrs.frozen

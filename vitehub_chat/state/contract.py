@@ -5,6 +5,10 @@ write is one short transaction: all of it or nothing, also when the awaiting tas
 any moment; a write that has begun is not undone by cancelling who waits for it. A write whose
 `ctx` carries a fence is refused with `StateConflictError` (`lock_lost`) unless that lock is held
 under that token and its lease is not over.
+
+A call has one time, that of `ctx` or else that at which it was made, however long it waits to be
+run: what has expired by then is not there, and a lease that it begins, extends or relies on counts
+from then.
 """
 
 from __future__ import annotations
@@ -21,6 +25,7 @@ from vitehub_chat.model.rows import Row, SessionInfo, SessionPage
 from vitehub_chat.state.context import NO_CONTEXT, Fence, StateContext
 from vitehub_chat.state.contract_admin import Admin
 from vitehub_chat.state.contract_documents import KeyValue, PlanStore, SummaryStore
+from vitehub_chat.state.contract_search import SearchIndex, SearchRequest
 from vitehub_chat.state.contract_transcripts import TranscriptStore
 from vitehub_chat.state.row_requests import PruneRequest
 from vitehub_chat.state.values import (
@@ -44,6 +49,8 @@ __all__ = [
     "Fence",
     "KeyValue",
     "PlanStore",
+    "SearchIndex",
+    "SearchRequest",
     "SessionStore",
     "StateContext",
     "SummaryStore",
@@ -104,7 +111,8 @@ class TurnStore(Protocol):
         """Take the free locks of an agent's lines for whoever waits longest, each in a step.
 
         Those are the lines of dead holders, and those that settled while nobody waited. What runs
-        or settles is not touched. Also forgets some of what need not be kept any more.
+        or settles is not touched. A lease counts from the step that takes its lock. Also forgets
+        some of what need not be kept any more.
         """
 
     async def record(
@@ -297,6 +305,10 @@ class AgentState(Protocol):
     @property
     def plans(self) -> PlanStore:
         """What each turn gave to the model."""
+
+    @property
+    def search(self) -> SearchIndex | None:
+        """Search over stored messages; None without the feature `search`."""
 
     @property
     def values(self) -> KeyValue:

@@ -41,11 +41,13 @@ class Migration:
         from_version: The version that the store has or had, 0 for one without tables.
         to_version: The version it has afterwards.
         rows: How many rows got the expiry that the retention gives them.
+        texts: How many older messages were made ready for search.
     """
 
     from_version: int
     to_version: int
     rows: int = 0
+    texts: int = 0
 
 
 @attrs.frozen(kw_only=True)
@@ -95,8 +97,9 @@ class Admin(Protocol):
 
         An open store is up to date, so only the retention is left to apply: rows without an expiry
         get that of a duration, counted from when they were recorded; without a duration none has
-        one afterwards. With `dry_run` nothing is written, and the store may be closed: it tells
-        which version it has, and which it would have.
+        one afterwards. The texts of older messages are made ready for search, if there is any,
+        which the first search would do otherwise. With `dry_run` nothing is written, and the store
+        may be closed: it tells which version it has, and which it would have.
         """
 
     async def cleanup(self, *, ctx: StateContext = NO_CONTEXT) -> Mapping[str, int]:

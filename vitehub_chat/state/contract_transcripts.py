@@ -77,7 +77,7 @@ class TranscriptStore(Protocol):
 
         Raises:
             CursorError: The cursor is not one of this conversation.
-            NotFoundError: The row that `around` names is unknown.
+            NotFoundError: The row that `around` names is unknown or too old.
         """
 
     def export(
@@ -97,7 +97,7 @@ class TranscriptStore(Protocol):
         """Return visible rows around a message or of a range of numbers, ascending.
 
         Raises:
-            NotFoundError: The row that `around` names is unknown.
+            NotFoundError: The row that `around` names is unknown or too old.
         """
 
     async def turns(

@@ -38,7 +38,7 @@ class StateOptions:
         busy_timeout_ms: How long to wait for another process that writes, in milliseconds.
         cleanup_interval_ms: How often expired data is removed at most, in milliseconds.
         migrate: Whether opening brings an older schema up to date.
-        search: Whether stored text is indexed for search.
+        search: Whether the text of messages is kept for search.
     """
 
     auth_token: AuthToken | None = attrs.field(default=None, repr=False)

@@ -8,9 +8,11 @@ from typing import Self, TypeVar
 from vitehub_chat.model.clock import Clock
 from vitehub_chat.model.policies import Retention
 from vitehub_chat.state.needs import Needs
+from vitehub_chat.state.seeking import Seeker
 from vitehub_chat.state.stores.admin import Administration, Keeper
 from vitehub_chat.state.stores.key_values import KeyValues
 from vitehub_chat.state.stores.plans import Plans
+from vitehub_chat.state.stores.searching import Searching
 from vitehub_chat.state.stores.sessions import Sessions
 from vitehub_chat.state.stores.store import Step
 from vitehub_chat.state.stores.summaries import Summaries
@@ -31,9 +33,24 @@ class SteppedAgentState(abc.ABC):
 
     keeper: Keeper
 
-    def __init__(self, *, clock: Clock, features: frozenset[str], retention: Retention) -> None:
+    def __init__(
+        self,
+        *,
+        clock: Clock,
+        features: frozenset[str],
+        retention: Retention,
+        seeker: Seeker | None = None,
+    ) -> None:
+        """Create a closed state.
+
+        Args:
+            clock: The source of the time.
+            features: Its optional powers, but for `search`.
+            retention: How long rows are kept.
+            seeker: What finds rows by their text, or None: then there is no search.
+        """
         self.clock = clock
-        self.features = features
+        self.features = features if seeker is None else features | {"search"}
         self.retention: Retention = retention
         self.turns = Turns(self)
         self.transcripts = Transcripts(self)
@@ -41,6 +58,7 @@ class SteppedAgentState(abc.ABC):
         self.summaries = Summaries(self)
         self.plans = Plans(self)
         self.values = KeyValues(self)
+        self.search = None if seeker is None else Searching(self, seeker)
         self.admin = Administration(self)
 
     async def __aenter__(self) -> Self:

@@ -311,26 +311,35 @@ class RowQuery:
     now: int
 
 
+def _lower_bound(number: int | None) -> int:
+    return -1 if number is None else number
+
+
+def _upper_bound(number: int | None) -> int:
+    return 1 << 32 if number is None else number
+
+
 @attrs.frozen(kw_only=True)
 class DocumentQuery:
     """Which documents of one kind in one home; all conditions together.
 
     Attributes:
-        above: Only numbers above this one.
-        below: Only numbers below this one.
+        session_key: Only this session, None is all of the home.
+        above: Only numbers above this one; None is no bound.
+        below: Only numbers below this one; None is no bound.
         order: By number, `ascending` or `descending`.
         limit: At most so many.
-        now: Documents that have expired by then are left out. Not compared: a step that runs again
-            for what it missed asks for the same, though the clock went on.
+        now: Documents that have expired by then are left out.
     """
 
     home: str
     kind: DocumentKind
-    above: int = -1
-    below: int = 1 << 32
+    session_key: int | None = None
+    above: int = attrs.field(default=None, converter=_lower_bound)
+    below: int = attrs.field(default=None, converter=_upper_bound)
     order: Literal["ascending", "descending"] = "ascending"
     limit: int
-    now: int = attrs.field(eq=False)
+    now: int
 
 
 @attrs.frozen(kw_only=True)

@@ -33,6 +33,7 @@ class NewEntry:
         replaces: The id of the stored message from which on it takes the place of all, or None.
             It runs alone, an ended turn of its claim is no repeat, and it is refused while a turn
             of that session waits or runs.
+        runs_alone: Whether no group takes it in, as its answer is not a new one.
     """
 
     ticket_id: str
@@ -44,6 +45,7 @@ class NewEntry:
     starts_session: bool = False
     owner: str | None = None
     replaces: str | None = None
+    runs_alone: bool = False
 
 
 @attrs.frozen(kw_only=True)

@@ -40,18 +40,33 @@ INTERRUPTED: Final = "interrupted"
 
 
 class AgUiEncoder(ChunkEncoder):
-    """Turns the events of one run into AG-UI events; one encoder serves one stream."""
+    """Turns the events of one run into AG-UI events; one encoder serves one stream.
 
-    def __init__(self, *, thread_id: str | None = None, run_id: str | None = None) -> None:
+    Attributes:
+        form: The form of the chunks, as `output` names it.
+    """
+
+    form = "ag-ui"
+
+    def __init__(
+        self,
+        *,
+        thread_id: str | None = None,
+        run_id: str | None = None,
+        continued: bool = False,
+    ) -> None:
         """Create the encoder of one stream.
 
         Args:
             thread_id: The client's name of the conversation, None takes that of the run.
             run_id: The client's name of the run, None takes that of the run.
+            continued: The run goes on with an answer that the client already has; what it adds
+                are further messages there, as none is opened twice.
         """
         super().__init__()
         self._thread_id = thread_id
         self._run_id = run_id
+        self._continued = continued
         self._message_id = ""
         self._messages = 0
         self._has_results = False
@@ -69,6 +84,8 @@ class AgUiEncoder(ChunkEncoder):
         self._message_id = self._message_id or event.message_id
         self._thread_id = self._thread_id or event.thread_id or event.session_id
         self._run_id = self._run_id or event.run_id or event.message_id
+        if self._continued and not self._is_started:
+            self._message_id = f"{self._message_id}:{self._run_id}"
         yield from self._start()
 
     def _start(self) -> Iterator[Chunk]:

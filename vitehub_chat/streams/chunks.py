@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
 import attrs
@@ -22,10 +22,14 @@ class ChunkEncoder:
     ended.
 
     Attributes:
+        form: The form of the chunks, as `output` names it.
         headers: Headers of a response that carries the stream.
+        end_frames: What follows the last chunk.
     """
 
+    form: str
     headers: Mapping[str, str] = SSE_HEADERS
+    end_frames: Sequence[str] = ()
     _encoders: ClassVar[Mapping[type, Callable[[Any, Any], Iterator[Chunk]]]]
 
     def __init__(self) -> None:

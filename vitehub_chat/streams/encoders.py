@@ -19,8 +19,16 @@ class Encoder(Protocol):
     """Turns the events of one stream into the items of its form."""
 
     @property
+    def form(self) -> str:
+        """The form, as `output` names it."""
+
+    @property
     def headers(self) -> Mapping[str, str]:
         """Headers of an HTTP response that carries the stream."""
+
+    @property
+    def end_frames(self) -> Sequence[str]:
+        """What follows the last item; nothing where the last item itself is the end."""
 
     def encode(self, event: AgentEvent, /) -> Sequence[Any]:
         """Return the items of an event, in order; may be none."""
@@ -44,6 +52,6 @@ def encoder_for(output: str, *, continued: bool = False) -> Encoder:
     if output == "events":
         return EventEncoder()
     if output == "ag-ui":
-        return AgUiEncoder()
+        return AgUiEncoder(continued=continued)
     known = ", ".join(repr(name) for name in OUTPUTS)
     raise InputError(f"{output!r} is no stream output", path="output", hint=f"there are {known}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -12,17 +12,21 @@ from vitehub_chat.model.events import AgentEvent
 from vitehub_chat.model.json_text import Json
 from vitehub_chat.model.messages import format_time
 from vitehub_chat.model.parts import ABSENT
-from vitehub_chat.streams.sse import SSE_HEADERS, sse_frame
+from vitehub_chat.streams.sse import DONE_FRAME, SSE_HEADERS, sse_frame
 
 
 class EventEncoder:
     """Passes events on unchanged; one encoder serves any number of streams.
 
     Attributes:
+        form: The form of the stream, as `output` names it.
         headers: Headers of a response that carries the stream.
+        end_frames: What follows the last event.
     """
 
+    form = "events"
     headers: Mapping[str, str] = SSE_HEADERS
+    end_frames: Sequence[str] = (DONE_FRAME,)
 
     def encode(self, event: AgentEvent, /) -> list[AgentEvent]:
         """Return the event, alone in a list."""

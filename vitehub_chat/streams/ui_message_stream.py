@@ -88,7 +88,9 @@ class UIMessageStreamEncoder(ChunkEncoder):
         headers: Headers of a response that carries the stream.
     """
 
+    form = "ui-message-stream"
     headers = HEADERS
+    end_frames = (DONE_FRAME,)
 
     def __init__(self, *, continued: bool = False) -> None:
         """Create the encoder of one stream.
@@ -101,6 +103,7 @@ class UIMessageStreamEncoder(ChunkEncoder):
         self._continued = continued
         self._is_started = False
         self._in_step = False
+        self._is_fresh = False
         self._parts: dict[tuple[str, str], str] = {}
         self._calls: dict[str, _Call] = {}
 
@@ -111,8 +114,15 @@ class UIMessageStreamEncoder(ChunkEncoder):
         created_at = None if event.created_at is None else format_time(event.created_at)
         facts = present(sessionId=event.session_id, runId=event.run_id, createdAt=created_at)
         yield {"type": "start", "messageId": event.message_id, **_metadata(facts)}
+        if self._continued:
+            # Clients send an answer again and again whose last step has nothing but settled calls.
+            self._in_step = self._is_fresh = True
+            yield {"type": "start-step"}
 
     def _step_started(self, _event: StepStarted) -> Iterator[Chunk]:
+        if self._is_fresh:
+            self._is_fresh = False
+            return
         yield from self._end_step()
         self._in_step = True
         yield {"type": "start-step"}
@@ -123,6 +133,7 @@ class UIMessageStreamEncoder(ChunkEncoder):
     def _text(self, event: TextDelta | ReasoningDelta) -> Iterator[Chunk]:
         if not event.text:
             return
+        self._is_fresh = False
         kind = "text" if isinstance(event, TextDelta) else "reasoning"
         key = (kind, event.part_id)
         if key not in self._parts:
@@ -132,6 +143,7 @@ class UIMessageStreamEncoder(ChunkEncoder):
             yield {"type": f"{kind}-delta", "id": event.part_id, "delta": delta}
 
     def _tool_input(self, event: ToolInputDelta) -> Iterator[Chunk]:
+        self._is_fresh = False
         call = self._calls.get(event.call_id)
         if call is None:
             call = self._calls[event.call_id] = _Call(event.name, "streaming")
@@ -147,6 +159,7 @@ class UIMessageStreamEncoder(ChunkEncoder):
             }
 
     def _tool_call(self, event: ToolCall) -> Iterator[Chunk]:
+        self._is_fresh = False
         facts = {"toolName": event.name, "input": _json(event.input, "input")}
         if event.error is None:
             self._calls[event.call_id] = _Call(event.name, "called")
@@ -177,6 +190,7 @@ class UIMessageStreamEncoder(ChunkEncoder):
         }
 
     def _source(self, event: SourceFound) -> Iterator[Chunk]:
+        self._is_fresh = False
         if event.url is not None:
             title = present(title=event.title)
             yield {"type": "source-url", "sourceId": event.source_id, "url": event.url, **title}
@@ -189,6 +203,7 @@ class UIMessageStreamEncoder(ChunkEncoder):
             }
 
     def _file(self, event: FileProduced) -> Iterator[Chunk]:
+        self._is_fresh = False
         yield {"type": "file", "url": event.url, "mediaType": event.media_type}
 
     def _budget(self, event: BudgetChanged) -> Iterator[Chunk]:

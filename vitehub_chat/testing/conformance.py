@@ -11,6 +11,7 @@ from typing import Final, Literal
 import attrs
 
 from vitehub_chat.state.contract import AgentState
+from vitehub_chat.state.stepped import SteppedAgentState
 from vitehub_chat.testing.checks.catalogue import all_checks
 from vitehub_chat.testing.checks.material import append, new_key, stored_ids
 from vitehub_chat.testing.checks.registry import Check, OpenState
@@ -68,12 +69,17 @@ async def iterate_checks(
 
 
 async def find_features(open_state: OpenState, /) -> frozenset[str]:
-    """Return what a provider declares, and `one_store` and `options` if the opener has them."""
+    """Return what a provider declares and whether it has steps, and what the opener has.
+
+    That is `one_store` and `options`.
+    """
     clock = FakeClock()
     async with open_state(clock) as state:
         found = set(state.features)
         if found & {"durable", "shared"} or await _have_one_store(state, open_state(clock)):
             found.add("one_store")
+        if isinstance(state, SteppedAgentState):
+            found.add("steps")
     if _takes_options(open_state):
         found.add("options")
     return frozenset(found)

@@ -8,7 +8,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from vitehub_chat.web.console.mounting import mount_console
     from vitehub_chat.web.mounting import MountedChat, chat_app, mount_chat
+    from vitehub_chat.web.openapi import openapi_document
     from vitehub_chat.web.principals import Principal, SessionRef, per_user_sessions
 
 _MODULES = {
@@ -17,6 +19,8 @@ _MODULES = {
     "SessionRef": "principals",
     "chat_app": "mounting",
     "mount_chat": "mounting",
+    "openapi_document": "openapi",
+    "mount_console": "console.mounting",
     "per_user_sessions": "principals",
 }
 
@@ -26,6 +30,8 @@ __all__ = [
     "SessionRef",
     "chat_app",
     "mount_chat",
+    "mount_console",
+    "openapi_document",
     "per_user_sessions",
 ]
 

@@ -43,12 +43,10 @@ class Found:
     """A conversation that is stored.
 
     Attributes:
-        place: Where it was looked for.
         info: Its session, the newest one of the whole conversation.
         conversation: Its messages.
     """
 
-    place: Place
     info: SessionInfo
     conversation: Conversation
 
@@ -120,9 +118,18 @@ class Access:
             StateError: The state failed.
         """
         place = await self.locate(request, principal, chat_id, session_id)
+        return await self.open(principal, place)
+
+    async def open(self, principal: Principal, place: Place) -> Found:
+        """Return the stored conversation of a place.
+
+        Raises:
+            NotFoundError: There is none, or it is not the caller's.
+            StateError: The state failed.
+        """
         info = await self.look_up(principal, place)
         conversation = self._agent.conversation(info.conversation, session_id=place.session_id)
-        return Found(place=place, info=info, conversation=conversation)
+        return Found(info=info, conversation=conversation)
 
     async def locate(
         self, request: Request, principal: Principal, chat_id: str | None, session_id: str | None

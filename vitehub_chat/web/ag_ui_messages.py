@@ -11,25 +11,58 @@ from vitehub_chat.errors import InputError
 def read_ag_ui_messages(given: Sequence[object]) -> list[dict[str, Any]]:
     """Return the messages of users and assistants as UI messages, in order.
 
-    Messages of other roles, and the tool calls of assistants, are left out.
+    Results of tools at the end make the last message the answer that called them, with what they
+    came to. Other messages of other roles, and the tool calls of assistants, are left out.
 
     Raises:
         InputError: One of them is no message.
     """
+    results = _read_results(given)
+    if not results:
+        last = given[-1] if given else None
+        if isinstance(last, Mapping) and last.get("role") != "user":
+            raise InputError(
+                "needs to end with a message of the user", path="messages", code="no_user_message"
+            )
+        return _read_spoken(given)
+    spoken = _read_spoken(given[: len(given) - len(results)])
+    callers = (each["id"] for each in reversed(spoken) if each["role"] == "assistant")
+    answer_id = next(callers, None) or results[0]["toolCallId"]
+    return [*spoken, {"id": answer_id, "role": "assistant", "parts": results}]
+
+
+def _read_spoken(given: Sequence[object]) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = []
     for index, message in enumerate(given):
         path = f"messages[{index}]"
         if not isinstance(message, Mapping):
             raise InputError("a message is a mapping", path=path)
-        role = message.get("role")
-        if role in {"user", "assistant"}:
+        if message.get("role") in {"user", "assistant"}:
             parts = _read_content(message.get("content"), f"{path}.content")
-            found.append({"id": message.get("id"), "role": role, "parts": parts})
-        elif index == len(given) - 1:
-            raise InputError(
-                "needs to end with a message of the user", path="messages", code="no_user_message"
-            )
+            found.append({"id": message.get("id"), "role": message["role"], "parts": parts})
     return found
+
+
+def _read_results(given: Sequence[object]) -> list[dict[str, Any]]:
+    """Return what the tools came to whose results are at the end, as parts of their calls."""
+    results: list[dict[str, Any]] = []
+    for message in reversed(given):
+        if not isinstance(message, Mapping) or message.get("role") != "tool":
+            break
+        results.append(_read_result(message, f"messages[{len(given) - 1 - len(results)}]"))
+    return results[::-1]
+
+
+def _read_result(message: Mapping[str, Any], path: str) -> dict[str, Any]:
+    names = ("toolCallId", "tool_call_id")
+    call_id = next((message[name] for name in names if name in message), None)
+    if not isinstance(call_id, str) or not call_id:
+        raise InputError("is needed", path=f"{path}.toolCallId")
+    error = message.get("error")
+    part = {"type": "dynamic-tool", "toolName": "tool", "toolCallId": call_id}
+    if isinstance(error, str) and error:
+        return {**part, "state": "output-error", "errorText": error}
+    return {**part, "state": "output-available", "output": message.get("content")}
 
 
 def _read_content(content: object, path: str) -> list[dict[str, Any]]:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import attrs
 
+from vitehub_chat.conversation.planning import summary_of
+from vitehub_chat.model.hits import SearchHit
 from vitehub_chat.model.json_text import Json
 from vitehub_chat.model.messages import format_time
-from vitehub_chat.model.plans import TurnPlan
+from vitehub_chat.model.plans import PlanSummary, TurnPlan, plan_entries
+from vitehub_chat.model.results import ContextBudget, PreparedInvocation, SelectionEntry
 from vitehub_chat.model.rolling import Rolling
 from vitehub_chat.model.rows import HistoryPage, Row, SessionInfo, Summary, TurnItem
 
@@ -64,6 +68,21 @@ def session_to_json(info: SessionInfo) -> dict[str, Any]:
     )
 
 
+def hit_to_json(hit: SearchHit) -> dict[str, Any]:
+    """Return what a search found."""
+    return without_none(
+        id=hit.id,
+        session_id=hit.session_id,
+        title=hit.title,
+        message_id=hit.message_id,
+        seq=hit.seq,
+        role=hit.role,
+        created_at=format_time(hit.created_at),
+        snippet=hit.snippet,
+        score=hit.score,
+    )
+
+
 def summary_to_json(rolling: Rolling | None, manual: Summary | None) -> dict[str, Any]:
     """Return the summaries of a conversation, each null where there is none."""
     return {
@@ -87,7 +106,7 @@ def _rolling_to_json(rolling: Rolling | None) -> dict[str, Any] | None:
 
 def plan_to_json(plan: TurnPlan) -> dict[str, Any]:
     """Return what the model was given in a turn: ids, reasons and sizes, no text."""
-    budget, by = plan.context_budget, plan.answered_by
+    by = plan.answered_by
     return {
         **without_none(
             turn_id=plan.turn_id,
@@ -99,9 +118,27 @@ def plan_to_json(plan: TurnPlan) -> dict[str, Any]:
             profile=by.profile,
             created_at=format_time(plan.created_at),
         ),
-        "summary": None if plan.summary is None else attrs.asdict(plan.summary),
-        "entries": [without_none(**attrs.asdict(entry)) for entry in plan.entries],
-        "left_out": plan.left_out,
-        "trimmed": plan.trimmed,
+        **_given_to_json(plan.entries, plan.left_out, plan.summary, plan.context_budget),
+    }
+
+
+def next_to_json(prepared: PreparedInvocation) -> dict[str, Any]:
+    """Return what the model would be given next, as far as it is known before a turn."""
+    entries, left_out = plan_entries(prepared.selection)
+    given = _given_to_json(entries, left_out, summary_of(prepared), prepared.context_budget)
+    return {**without_none(session_id=prepared.session_id), **given}
+
+
+def _given_to_json(
+    entries: Sequence[SelectionEntry],
+    left_out: int,
+    summary: PlanSummary | None,
+    budget: ContextBudget | None,
+) -> dict[str, Any]:
+    return {
+        "summary": None if summary is None else attrs.asdict(summary),
+        "entries": [without_none(**attrs.asdict(entry)) for entry in entries],
+        "left_out": left_out,
+        "trimmed": sum(entry.reason == "trimmed" for entry in entries),
         **without_none(context_budget=None if budget is None else budget.to_json()),
     }

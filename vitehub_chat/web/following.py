@@ -5,28 +5,39 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
+from typing import Protocol
 
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from vitehub_chat.streams.sse import DONE_FRAME, KEEP_ALIVE_FRAME, OPEN_FRAME
-from vitehub_chat.web.runs import LiveRun
+from vitehub_chat.streams.chunks import Chunk
+from vitehub_chat.streams.encoders import Encoder
+from vitehub_chat.streams.sse import KEEP_ALIVE_FRAME, OPEN_FRAME
+
+
+class Followed(Protocol):
+    """A run that can be followed."""
+
+    @property
+    def encoder(self) -> Encoder:
+        """What makes frames of its chunks."""
+
+    def follow(self, idle_s: float | None = None, /) -> AsyncGenerator[Chunk | None]:
+        """Yield the chunks from the start, then live; None whenever nothing came for `idle_s`."""
 
 
 class RunResponse(Response):
     """Server-sent events of a run, from its start; a client that goes away stops nothing.
 
     Args:
-        run: The run.
+        run: The run, here or in another process.
         keepalive_s: After so many silent seconds a comment is sent.
-        ends_with_mark: Whether the last frame is the end mark of the AI SDK.
     """
 
-    def __init__(self, run: LiveRun, keepalive_s: float, *, ends_with_mark: bool = True) -> None:
+    def __init__(self, run: Followed, keepalive_s: float) -> None:
         super().__init__(status_code=200)
         self._run = run
         self._keepalive_s = keepalive_s
-        self._ends_with_mark = ends_with_mark
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Send the frames until the run ends or the client is gone."""
@@ -53,11 +64,11 @@ class RunResponse(Response):
 
     async def _frames(self) -> AsyncGenerator[str]:
         yield OPEN_FRAME
-        async with aclosing(self._run.buffer.follow(self._keepalive_s)) as chunks:
+        async with aclosing(self._run.follow(self._keepalive_s)) as chunks:
             async for chunk in chunks:
                 yield KEEP_ALIVE_FRAME if chunk is None else self._run.encoder.frame(chunk)
-        if self._ends_with_mark:
-            yield DONE_FRAME
+        for frame in self._run.encoder.end_frames:
+            yield frame
 
 
 async def _gone(receive: Receive) -> None:

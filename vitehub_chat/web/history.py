@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import aclosing
-from typing import Any
+from typing import Any, Final
 
 import attrs
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
 from vitehub_chat.agent.agent import Agent
+from vitehub_chat.agent.triggers import prepare_agent_trigger
 from vitehub_chat.errors import InputError
-from vitehub_chat.web.access import Access, Found
+from vitehub_chat.web.access import Access, Found, Place
 from vitehub_chat.web.answers import (
+    next_to_json,
     page_to_json,
     plan_to_json,
     summary_to_json,
     turn_to_json,
     without_none,
 )
+from vitehub_chat.web.inputs import InputBuilder, Sent
+from vitehub_chat.web.principals import Principal
 from vitehub_chat.web.problems import json_response
 from vitehub_chat.web.reading import read_body, read_query
 from vitehub_chat.web.wire import (
@@ -32,6 +36,13 @@ from vitehub_chat.web.wire import (
     read_model,
 )
 
+TRIGGER: Final = "chat.message"
+NEXT_MESSAGE: Final[Mapping[str, Any]] = {
+    "role": "user",
+    "parts": [{"type": "text", "text": "(the next message)"}],
+}
+"""Stands for a message that nobody has sent yet."""
+
 EXPORT_HEADERS = {
     "content-disposition": 'attachment; filename="conversation.ndjson"',
     "cache-control": "no-store",
@@ -42,9 +53,12 @@ EXPORT_HEADERS = {
 class HistoryRoutes:
     """The routes that read and cut what is stored of one conversation."""
 
-    def __init__(self, agent: Agent, access: Access, max_body_bytes: int) -> None:
+    def __init__(
+        self, agent: Agent, access: Access, inputs: InputBuilder, max_body_bytes: int
+    ) -> None:
         self._agent = agent
         self._access = access
+        self._inputs = inputs
         self._max_body_bytes = max_body_bytes
 
     async def page(self, request: Request) -> Response:
@@ -70,14 +84,23 @@ class HistoryRoutes:
         return json_response(without_none(items=items, next_cursor=page.next_cursor))
 
     async def window(self, request: Request) -> Response:
-        """Return what the model was given in a turn."""
+        """Return what the model was given in a turn, or would be given for the next message."""
         principal = await self._access.principal(request)
         query = read_model(WindowQuery, read_query(request))
+        place = await self._access.locate(request, principal, query.id, query.session_id)
+        found = await self._access.open(principal, place)
         if query.next:
-            raise InputError("is not available yet", path="next", hint="leave it out")
-        found = await self._access.find(request, principal, query.id, query.session_id)
+            if query.turn_id is not None:
+                raise InputError("names a turn that is over, not the next one", path="turn_id")
+            return json_response(await self._next(place, principal))
         plan = await found.conversation.plan(query.turn_id)
         return json_response({} if plan is None else plan_to_json(plan))
+
+    async def _next(self, place: Place, principal: Principal) -> dict[str, Any]:
+        """Return what the model would be given for a next message; a dry run."""
+        given = await self._inputs.build(Sent(messages=[NEXT_MESSAGE]), place, principal)
+        prepared = await prepare_agent_trigger(self._agent, TRIGGER, given)
+        return next_to_json(prepared)
 
     async def summary(self, request: Request) -> Response:
         """Return the summaries of a conversation."""

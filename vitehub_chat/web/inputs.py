@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import timedelta
 from typing import Any
 
 import attrs
@@ -33,6 +34,11 @@ class Sent:
     trusted: Mapping[str, Any] = attrs.field(factory=dict)
     context: Mapping[str, Any] | None = None
     replace: Mapping[str, str] | None = None
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether an answer goes on that the client has already."""
+        return self.replace is not None and self.replace["kind"] == "continue"
 
 
 def take_trusted(body: Mapping[str, Any], trusted: frozenset[str]) -> Mapping[str, Any]:
@@ -85,6 +91,7 @@ class InputBuilder:
             sent.messages,
             metadata_key=None if sessions is None else sessions.metadata_key,
             now=clock.now(),
+            ends_with="assistant" if sent.goes_on else "user",
         )
         given = self._facts(sent, place, principal)
         self._choose_history(given, messages, has_state=state is not None)
@@ -141,5 +148,5 @@ def _mapping(value: object, path: str) -> Mapping[str, Any]:
 def _window_as_option(window: HistoryWindow, source: str) -> dict[str, Any]:
     option: dict[str, Any] = {"source": source, "max_messages": window.max_messages}
     if window.max_age is not None:
-        option["max_age_ms"] = int(window.max_age.total_seconds() * 1000)
+        option["max_age_ms"] = window.max_age // timedelta(milliseconds=1)
     return option

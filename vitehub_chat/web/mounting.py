@@ -61,7 +61,7 @@ class MountedChat:
         if loop in self._closed:
             raise StateClosedError("the service is shutting down")
         if loop not in self._sweepers:
-            sweeper = self._sweepers[loop] = Sweeper(lambda: self._agent.runtime().sweep())
+            sweeper = self._sweepers[loop] = self._agent.sweeping()
             await sweeper.__aenter__()
 
     async def aclose(self) -> None:
@@ -125,7 +125,7 @@ def mount_chat(
     mounted = MountedChat(agent, runs, timedelta(milliseconds=settings.shutdown_grace_ms))
     base = path.rstrip("/")
     access = Access(agent, authenticate, resolve_session)
-    for below, methods in find_endpoints(agent, access, settings, runs).items():
+    for below, methods in find_endpoints(agent, access, settings, runs, base).items():
         for method, endpoint in methods.items():
             answer = guard(endpoint, mounted.begin)
             app.router.routes.append(Route(f"{base}{below}" or "/", answer, methods=[method]))

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from vitehub_chat.agent.agent import Agent
-from vitehub_chat.conversation.conversation import Conversation
 from vitehub_chat.errors import InputError, NotFoundError
 from vitehub_chat.model.keys import check_id
 from vitehub_chat.web.access import Access, Place
 from vitehub_chat.web.principals import Principal
+from vitehub_chat.web.sanitising import role_of
 from vitehub_chat.web.wire import TurnBody
 
 AROUND = 3
@@ -30,10 +30,12 @@ class ReplacementFinder:
         """Return the input `replace` of a turn, or None for a new message.
 
         An edit names a stored message of the user. An answer is made anew by its id, by that of
-        the message it answers, or without an id; a message that has no answer is just run.
+        the message it answers, or without an id; a message that has no answer is just run. An
+        answer that comes back with outputs of tools or decisions goes on.
 
         Raises:
-            InputError: The id cannot be one, or names a message of the other kind.
+            InputError: The id cannot be one, names a message of the other kind, or an answer that
+                comes back has another id or none.
             NotFoundError: There is no such message.
             StateError: The state failed.
         """
@@ -41,6 +43,8 @@ class ReplacementFinder:
         if wanted is not None:
             check_id(wanted, "messageId")
         if turn.trigger == "submit-message":
+            if turn.messages and role_of(turn.messages[-1]) == "assistant":
+                return find_continued(turn.messages, turn.message_id)
             if wanted is None:
                 return None
             await self._check_role(wanted, "user", place, principal)
@@ -58,7 +62,7 @@ class ReplacementFinder:
         if not await self._has_state():
             return {"kind": "regenerate", "message_id": current}
         try:
-            conversation = await self._open(place, principal)
+            conversation = (await self._access.open(principal, place)).conversation
             page = await conversation.history(limit=AROUND, around=current)
         except NotFoundError:
             return None
@@ -73,18 +77,33 @@ class ReplacementFinder:
     ) -> None:
         if not await self._has_state():
             return
-        conversation = await self._open(place, principal)
+        conversation = (await self._access.open(principal, place)).conversation
         page = await conversation.history(limit=1, around=message_id)
         if page.items[0].message.role != role:
             whose = "the user" if role == "user" else "the assistant"
             raise InputError(f"is no message of {whose}", path="messageId")
 
-    async def _open(self, place: Place, principal: Principal) -> Conversation:
-        info = await self._access.look_up(principal, place)
-        return self._agent.conversation(info.conversation, session_id=place.session_id)
-
     async def _has_state(self) -> bool:
         return await self._agent.runtime().open_state() is not None
+
+
+def find_continued(
+    messages: Sequence[Any], message_id: str | None = None
+) -> Mapping[str, str] | None:
+    """Return the input `replace` of an answer that comes back, or None for another message.
+
+    Raises:
+        InputError: It has no id, one that cannot be any, or another one than `message_id`.
+    """
+    if not messages or role_of(messages[-1]) != "assistant":
+        return None
+    given = messages[-1].get("id")
+    if not isinstance(given, str) or not given:
+        path = f"messages[{len(messages) - 1}].id"
+        raise InputError("is needed, as this answer is to go on", path=path)
+    if message_id not in {None, given}:
+        raise InputError("is not the id of the answer that comes back", path="messageId")
+    return {"kind": "continue", "message_id": check_id(given, "messageId")}
 
 
 def _current_id(turn: TurnBody) -> str | None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Iterator
+from contextlib import contextmanager, suppress
 from typing import Final
 
 import attrs
 
+from vitehub_chat.model.json_text import compact_json
 from vitehub_chat.streams.chunks import Chunk
 
 MAX_REPLAYED: Final = 8 * 1024 * 1024
@@ -100,6 +102,11 @@ class ReplayBuffer:
         return self._size <= MAX_REPLAYED
 
     @property
+    def size(self) -> int:
+        """How many characters were said."""
+        return self._size
+
+    @property
     def items(self) -> int:
         """How many items there are."""
         return len(self._items)
@@ -110,7 +117,7 @@ class ReplayBuffer:
         if names is None:
             self._end_parts(chunk)
             self._items.append(_Item(chunk, None))
-            self._size += len(chunk.get("type", "")) + len(str(chunk))
+            self._size += len(compact_json(chunk))
         else:
             self._grow(chunk, *names)
         self._wake()
@@ -152,6 +159,15 @@ class ReplayBuffer:
                         await changed.wait()
                 except TimeoutError:
                     yield None
+        finally:
+            self._waiting.discard(changed)
+
+    @contextmanager
+    def read(self) -> Iterator[Reader]:
+        """Give a reader that takes what it does not have yet whenever it likes."""
+        changed = self._enter()
+        try:
+            yield Reader(self, changed)
         finally:
             self._waiting.discard(changed)
 
@@ -199,3 +215,26 @@ class ReplayBuffer:
     def _wake(self) -> None:
         for changed in self._waiting:
             changed.set()
+
+
+class Reader:
+    """Reads a buffer in pieces, each with all that came since the one before."""
+
+    def __init__(self, buffer: ReplayBuffer, changed: asyncio.Event) -> None:
+        self._buffer = buffer
+        self._changed = changed
+        self._place = _Place()
+        self._size = 0
+
+    def take(self) -> list[Chunk]:
+        """Return what was said since the last time, the deltas of one part in one chunk."""
+        self._size = self._buffer.size
+        return self._buffer._news(self._place)  # noqa: SLF001 - a part of the buffer
+
+    async def wait(self, timeout_s: float, size: int) -> None:
+        """Wait for some time, or until so many characters are new, or nothing more comes."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(timeout_s):
+                while not self._buffer.is_closed and self._buffer.size - self._size < size:
+                    self._changed.clear()
+                    await self._changed.wait()

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import AsyncGenerator, Coroutine, Iterable
 from datetime import timedelta
+from typing import Any, Final
 
 from vitehub_chat.agent.stream import AgentStream
 from vitehub_chat.conversation import events
 from vitehub_chat.errors import ChatError
 from vitehub_chat.model.events import AgentEvent, RunFailed, RunStarted
 from vitehub_chat.model.results import RunResult
+from vitehub_chat.streams.chunks import Chunk
 from vitehub_chat.streams.encoders import Encoder
 from vitehub_chat.web.access import Place
 from vitehub_chat.web.replay import ReplayBuffer
 
 PlaceKey = tuple[str, str | None]
+ACCOMPANY_S: Final = 5.0
+"""How long what goes on beside the turns may take longer than they, when all of them end."""
 
 
 def place_key(place: Place) -> PlaceKey:
@@ -28,10 +32,12 @@ class LiveRun:
 
     Attributes:
         buffer: Its chunks.
+        encoder: What makes the chunks, and frames of them.
         message_id: The id of its answer, once it has begun.
         user_message_id: The id of the message that it answers, or None.
         error: What it raised, or None.
         error_text: What people are told of a failure, or None.
+        far_id: The name under which other processes know it, or None.
     """
 
     def __init__(self, stream: AgentStream, encoder: Encoder, user_message_id: str | None) -> None:
@@ -40,14 +46,14 @@ class LiveRun:
         self.user_message_id = user_message_id
         self.error: Exception | None = None
         self.error_text: str | None = None
+        self.far_id: str | None = None
         self._stream = stream
-        self._encoder = encoder
+        self.encoder = encoder
         self.task = asyncio.create_task(self._pump())
 
-    @property
-    def encoder(self) -> Encoder:
-        """What made the chunks, and makes frames of them."""
-        return self._encoder
+    def follow(self, idle_s: float | None = None) -> AsyncGenerator[Chunk | None]:
+        """Yield the chunks from the start, then live; None whenever nothing came for `idle_s`."""
+        return self.buffer.follow(idle_s)
 
     @property
     def is_here(self) -> bool:
@@ -82,14 +88,14 @@ class LiveRun:
             self.message_id = self.message_id or event.message_id
         elif isinstance(event, RunFailed):
             self.error_text = event.text
-        for chunk in self._encoder.encode(event):
+        for chunk in self.encoder.encode(event):
             self.buffer.add(chunk)
 
     def _tell_failed(self, error: Exception) -> None:
         """End a stream that has begun; before that the error is the answer."""
         if not self.buffer.is_empty:
             code = error.code if isinstance(error, ChatError) else "internal"
-            for chunk in self._encoder.encode(RunFailed(text=None, code=code)):
+            for chunk in self.encoder.encode(RunFailed(text=None, code=code)):
                 self.buffer.add(chunk)
 
 
@@ -98,6 +104,13 @@ class RunRegistry:
 
     def __init__(self) -> None:
         self._runs: dict[PlaceKey, list[LiveRun]] = {}
+        self._accompanying: set[asyncio.Task[None]] = set()
+
+    def accompany(self, work: Coroutine[Any, Any, None]) -> None:
+        """Start what goes on beside a turn as a task of its own."""
+        task = asyncio.create_task(work)
+        self._accompanying.add(task)
+        task.add_done_callback(self._accompanying.discard)
 
     def start(
         self, place: Place, stream: AgentStream, encoder: Encoder, user_message_id: str | None
@@ -134,6 +147,11 @@ class RunRegistry:
         await _end(stopped)
         return stopped[0] if stopped else None
 
+    def far_ids(self, place: Place) -> frozenset[str]:
+        """Return the names under which other processes know the runs of a place."""
+        runs = self._at(place)
+        return frozenset(run.far_id for run in runs if run.far_id is not None)
+
     async def settle(self, grace: timedelta) -> None:
         """Wait until the turns end by themselves; stop those that outlast the grace."""
         runs = [run for each in self._runs.values() for run in each if run.is_here]
@@ -143,6 +161,10 @@ class RunRegistry:
         for run in late:
             events.turn_interrupted(reason="shutdown", turn_id=run.message_id)
         await _end(late)
+        loop = asyncio.get_running_loop()
+        beside = [task for task in self._accompanying if task.get_loop() is loop]
+        if beside:
+            await asyncio.wait(beside, timeout=ACCOMPANY_S)
 
     def _at(self, place: Place) -> list[LiveRun]:
         runs = self._runs.get(place_key(place), ())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import attrs
 
@@ -20,7 +20,11 @@ _MARKERS = frozenset({"summary", "compaction", "compacted"})
 
 
 def sanitise(
-    given: Sequence[object], *, metadata_key: str | None, now: datetime
+    given: Sequence[object],
+    *,
+    metadata_key: str | None,
+    now: datetime,
+    ends_with: Literal["user", "assistant"] = "user",
 ) -> tuple[Message, ...]:
     """Return a client's messages, oldest first, the new one last and at the time of the server.
 
@@ -31,22 +35,24 @@ def sanitise(
         given: The messages as they came.
         metadata_key: Where the agent looks for session ids, too.
         now: The time of the server.
+        ends_with: Whose message comes last: a new one of the user, or an answer that goes on.
 
     Raises:
-        InputError: One of them is no message, or the last one is not a user's
+        InputError: One of them is no message, or the last one is somebody else's
             (`no_user_message`).
     """
     messages = [
         _clean(message, metadata_key) for message in read_messages(given) if message.role in ROLES
     ]
-    if not messages or messages[-1].role != "user" or _role_of(given[-1]) != "user":
+    if not messages or messages[-1].role != ends_with or role_of(given[-1]) != ends_with:
         raise InputError(
             "needs to end with a message of the user", path="messages", code="no_user_message"
         )
     return (*messages[:-1], attrs.evolve(messages[-1], created_at=now))
 
 
-def _role_of(message: object) -> object:
+def role_of(message: object) -> object:
+    """Return the role of a message as it came, or None."""
     return message.get("role") if isinstance(message, Mapping) else None
 
 

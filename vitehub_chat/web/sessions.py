@@ -74,11 +74,10 @@ class SessionRoutes:
 
     async def _erase(self, principal: Principal, place: Place) -> Mapping[str, int]:
         try:
-            info = await self._access.look_up(principal, place)
+            found = await self._access.open(principal, place)
         except NotFoundError:
             return dict.fromkeys(STORES, 0)
-        conversation = self._agent.conversation(info.conversation, session_id=place.session_id)
-        return await conversation.clear(delete_session=True)
+        return await found.conversation.clear(delete_session=True)
 
 
 def _facts(summary: Mapping[str, object] | None) -> Mapping[str, object] | None:

@@ -31,7 +31,8 @@ class ChatRouteOptions(TypedDict, total=False):
             the default with a state. `client`: the client's messages are the thread.
         read_routes: Whether the routes exist that read, cut and delete; default True.
         ag_ui: Whether `POST {path}/ag-ui` exists; default False.
-        replay: Where running answers can be followed again: `memory`, in this process.
+        replay: Where running answers can be followed again and stopped: `memory`: in this process;
+            `state`: in every process on the same state.
         max_body_bytes: The largest body that is read; default 4 MiB.
         keepalive_ms: After so many silent milliseconds a comment is sent; default 15,000.
         shutdown_grace_ms: How long turns may take to end by themselves; default 10,000.
@@ -41,7 +42,7 @@ class ChatRouteOptions(TypedDict, total=False):
     history: Literal["server", "client"] | None
     read_routes: bool
     ag_ui: bool
-    replay: Literal["memory"]
+    replay: Literal["memory", "state"]
     max_body_bytes: int
     keepalive_ms: int
     shutdown_grace_ms: int
@@ -59,6 +60,11 @@ class RouteSettings:
     max_body_bytes: int = 4 * 1024 * 1024
     keepalive_ms: int = 15_000
     shutdown_grace_ms: int = 10_000
+
+    @property
+    def keepalive_s(self) -> float:
+        """After so many silent seconds a comment is sent."""
+        return self.keepalive_ms / 1000
 
     @property
     def trusted(self) -> frozenset[str]:
@@ -80,8 +86,8 @@ def read_settings(options: Mapping[str, Any]) -> RouteSettings:
     _check_trusted(settings.trusted_fields)
     if settings.history not in {None, "server", "client"}:
         raise ConfigError("is 'server' or 'client'", path="history")
-    if settings.replay != "memory":
-        raise ConfigError("is 'memory'", path="replay")
+    if settings.replay not in {"memory", "state"}:
+        raise ConfigError("is 'memory' or 'state'", path="replay")
     for name in ("read_routes", "ag_ui"):
         if not isinstance(getattr(settings, name), bool):
             raise ConfigError("is True or False", path=name)

@@ -159,6 +159,25 @@ class WindowQuery(PlaceQuery):
     """What it would be given for the next message."""
 
 
+class SearchQuery(PlaceQuery):
+    """A search in all conversations of who calls, or in one of them."""
+
+    q: str
+    """Words that all have to occur."""
+
+    role: str | None = None
+    """Only messages of this role."""
+
+    before: str | None = None
+    """Only messages before this time."""
+
+    after: str | None = None
+    """Only messages of this time or later."""
+
+    limit: int = 10
+    """How many at most."""
+
+
 class SessionsQuery(QueryModel):
     """A page of the session list."""
 

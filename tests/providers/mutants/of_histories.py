@@ -133,6 +133,13 @@ def skips_directly(decode: Callable[..., Row]) -> Any:
     return mutated
 
 
+def keeps_what_is_old(_drop_old: Any) -> Any:
+    def mutated(rows: list[RowRecord], _age: object) -> list[RowRecord]:
+        return rows
+
+    return mutated
+
+
 def moves_the_activity(info_of: Callable[[SessionRecord], Any]) -> Any:
     def mutated(session: SessionRecord) -> Any:
         moved = session if session.title is None else attrs.evolve(session, last_message_at=1)
@@ -268,6 +275,13 @@ MUTANTS = (
         attribute="prune_gently",
         replace=fails_with_the_rule,
         caught_by="removing.the_end_of_a_turn_prunes",
+    ),
+    Mutant(
+        name="puts what is too old in the middle",
+        target=reading,
+        attribute="drop_old",
+        replace=keeps_what_is_old,
+        caught_by="pages.what_is_too_old_has_nothing_around_it",
     ),
     Mutant(
         name="reads what is too old",

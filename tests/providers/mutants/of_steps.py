@@ -176,9 +176,9 @@ def settles_too_late(_settling_until: Any) -> Any:
 
 
 def sweeps_every_agent(find_lines: Callable[..., sweeping.Lines]) -> Any:
-    def mutated(tx: Transaction, *, agent: str | None, now: int, above: int) -> sweeping.Lines:
+    def mutated(tx: Transaction, now: int, *, agent: str | None, above: int) -> sweeping.Lines:
         found = tx.entries.stalled(now, above, sweeping.FOUND_AT_ONCE)
-        whole = find_lines(tx, agent=agent, now=now, above=above)
+        whole = find_lines(tx, now, agent=agent, above=above)
         return attrs.evolve(whole, lock_keys=tuple(entry.lock_key for entry in found))
 
     return mutated

@@ -1,14 +1,16 @@
-// Reads a UI message stream from standard input as a chat client does, with the `ai` package of the
-// folder in the first argument, and writes what it makes of it: `{message, errors, invalid, last}`.
+// Reads a UI message stream from standard input as a chat client does, and writes what it makes of
+// it: `{message, errors, invalid, last}`.
+//
+// Arguments: the folder with the npm packages, the version of `ai`, the message so far as JSON.
 
 import { createRequire } from "node:module";
 import { Readable } from "node:stream";
 
 const require = createRequire(`${process.argv[2]}/package.json`);
-const { parseJsonEventStream, readUIMessageStream, uiMessageChunkSchema } = require("ai");
+const { parseJsonEventStream, readUIMessageStream, uiMessageChunkSchema } = require(process.argv[3] === "6" ? "ai-6" : "ai");
 
 const seen = { message: null, errors: [], invalid: [], last: null };
-const earlier = process.argv[3] ? JSON.parse(process.argv[3]) : undefined;
+const earlier = process.argv[4] ? JSON.parse(process.argv[4]) : undefined;
 
 const chunks = parseJsonEventStream({
   stream: Readable.toWeb(process.stdin),

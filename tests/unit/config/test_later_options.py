@@ -62,17 +62,6 @@ CONTEXT: dict[str, object] = {
 }
 
 
-@pytest.mark.parametrize(
-    ("options", "path"),
-    [
-        ({"search_tools": True}, "search_tools"),
-    ],
-)
-def test_switched_on_they_are_refused(options: dict[str, object], path: str) -> None:
-    error = refusal(options)
-    assert (error.path, error.message) == (path, "is not available in this release")
-
-
 NUMBER_ERRORS: list[object] = [float("nan"), float("inf"), "1", True, -1]
 
 

@@ -75,12 +75,10 @@ def test_what_is_kept_forever_cannot_be_pruned(prune: object) -> None:
     assert caught.value.path == "transcripts.prune.mode"
 
 
-def test_beside_a_memory_it_is_refused() -> None:
-    with pytest.raises(ConfigError, match="'memory'") as caught:
-        lower_chat_options(
-            {"transcripts": {"prune": True}, "memory": {"root": "n", "append_every_turn": True}}
-        )
-    assert caught.value.path == "transcripts.prune"
+def test_beside_a_memory_it_needs_no_context() -> None:
+    policy = lower_chat_options({"transcripts": {"prune": True}, "memory": {"root": "n"}})
+    assert policy.prune == PrunePolicy()
+    assert policy.memory is not None
 
 
 def test_the_options_of_a_settings_file_are_options(tmp_path: Path) -> None:

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 from tests.unit.pruning.conversations import CALM_CONVERSATIONS, CONVERSATIONS, NOW
 from vitehub_chat.model.rows import Row
+from vitehub_chat.model.units import find_waiting, split_units
 from vitehub_chat.selection.pruning import PrunePlan, PrunePolicy, find_expired, plan_prune
 from vitehub_chat.selection.tokens import BUILT_IN
 from vitehub_chat.selection.tokens_counter import TokenCounter
-from vitehub_chat.selection.units import find_waiting, split_units
 
 COUNTERS = st.sampled_from([*BUILT_IN.values()])
 POLICIES = st.builds(

@@ -25,7 +25,7 @@ from vitehub_chat.model.parts import (
     ToolResultPart,
 )
 from vitehub_chat.model.rows import Row
-from vitehub_chat.selection.units import Waiting, find_waiting, split_units
+from vitehub_chat.model.units import Waiting, find_waiting, split_units
 
 ASK, SAY = message("user", text()), message("assistant", text())
 

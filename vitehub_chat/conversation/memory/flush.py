@@ -95,7 +95,7 @@ class MemoryFlush:
             session_id=batch.session_id,
             since=batch.rolling,
             pending=pending,
-            ctx=self.setting.context(),
+            ctx=self.setting.context,
         )
         if written.refused is not None:
             raise _Refused(written.refused)

@@ -60,15 +60,15 @@ class MemoryKit:
             writer=self._writer,
         )
 
-    async def keep_turn(self, recorded: Recorded, answer: Row | None, ids: events.Ids) -> None:
+    async def keep_turn(self, recorded: Recorded, answer: Row, ids: events.Ids) -> None:
         """Append a turn that is finished, if every turn is to be; a failure is told alone.
 
         Args:
             recorded: What was stored before it was answered.
-            answer: The answer as it is stored, or None.
+            answer: The answer as it is stored.
             ids: What events are about.
         """
-        rows = [*recorded.rows, *([] if answer is None else [answer])]
+        rows = (*recorded.rows, answer)
         shown = sorted((row for row in rows if not is_blank(row.message)), key=_seq)
         if not self.policy.append_every_turn or recorded.session is None or not shown:
             return

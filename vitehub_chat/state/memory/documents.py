@@ -51,8 +51,10 @@ class MemoryDocuments:
 
     def numbered(self, query: DocumentQuery, /) -> Sequence[DocumentRecord]:
         """Return documents of one kind by their numbers, in the order asked for."""
-        keys = self._homes.between(
-            (query.home, query.kind, None),
+        whole = query.session_key is None
+        index = self._homes if whole else self._series
+        keys = index.between(
+            (query.home, query.kind, query.session_key),
             above=(query.above, _LATEST),
             below=(query.below, -_LATEST),
             descending=query.order == "descending",

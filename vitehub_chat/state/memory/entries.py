@@ -91,7 +91,7 @@ class MemoryEntries:
 
     def stalled(self, now: int, above: int, limit: int, /) -> Sequence[EntryRecord]:
         """Return open entries whose lock nobody holds any more or yet, by arrival."""
-        found = (entry for entry in map(self.get, self._all_open.between(_ALL_OPEN, above=above)))
+        found = map(self.get, self._all_open.between(_ALL_OPEN, above=above))
         return list(islice((e for e in found if e and not self._is_held(e, now)), limit))
 
     def waiting_in_lane(self, lock_key: str, lane: str, /) -> Sequence[EntryRecord]:

@@ -9,6 +9,7 @@ from vitehub_chat.errors import ConfigError, StateClosedError
 from vitehub_chat.model.clock import Clock, SystemClock, to_epoch_us
 from vitehub_chat.state.hosts import check_host
 from vitehub_chat.state.memory.keeping import MemoryKeeper
+from vitehub_chat.state.memory.seeking import MemorySeeker
 from vitehub_chat.state.memory.store import MemoryStore, MemoryTables, store_named
 from vitehub_chat.state.options import StateOptions
 from vitehub_chat.state.stepped import Step, SteppedAgentState
@@ -68,7 +69,12 @@ class MemoryAgentState(SteppedAgentState):
         max_ended_entries: int | None = None,
     ) -> None:
         """Create a closed state over the store of a name; without a name over a new one."""
-        super().__init__(clock=clock, features=_FEATURES, retention=options.retention)
+        super().__init__(
+            clock=clock,
+            features=_FEATURES,
+            retention=options.retention,
+            seeker=MemorySeeker(self._open_store) if options.search else None,
+        )
         self._store = store_named(name)
         self._max_ended_entries = max_ended_entries
         self._cleanup_interval = options.cleanup_interval_ms * 1000

@@ -68,6 +68,7 @@ from vitehub_chat.state.sql.reads import read
 from vitehub_chat.state.sql.request_keeping import RequestKeeper
 from vitehub_chat.state.sql.retrying import Retrying
 from vitehub_chat.state.sql.schema import drop_schema, open_schema, read_versions
+from vitehub_chat.state.sql.seeking import SqlSeeker
 from vitehub_chat.state.sql.server_clock import ServerClock
 from vitehub_chat.state.sql.texts import Texts, check_dialect, load_texts
 from vitehub_chat.state.sql.upkeep import Upkeep
@@ -120,6 +121,7 @@ class SqlAgentState(SteppedAgentState):
             clock=server_clock or local,
             features=_features_of(driver, server_time=follows),
             retention=self.options.retention,
+            seeker=SqlSeeker(self._ask_alone, self._ask_alone) if self.options.search else None,
         )
         self._driver = driver
         self._server_clock = server_clock
@@ -160,10 +162,17 @@ class SqlAgentState(SteppedAgentState):
 
     async def _ask(self, statements: Sequence[tuple[str, Values]]) -> Sequence[Sequence[Columns]]:
         """Run named statements in one transaction that no step is in."""
+        answers = await self._ask_alone(statements)
+        self._open_engine().shop.cache.clear()
+        return answers
+
+    async def _ask_alone(
+        self, statements: Sequence[tuple[str, Values]]
+    ) -> Sequence[Sequence[Columns]]:
+        """Run named statements like `_ask`; they change nothing that a step looks at."""
         shop = self._open_engine().shop
         asked = [(shop.texts[name], as_values(values)) for name, values in statements]
         answers = await self._unbroken(shop.loader.ask(asked))
-        shop.cache.clear()
         return [[tuple(row) for row in rows] for rows in answers]
 
     async def _find_versions(self) -> tuple[int, int]:
@@ -220,6 +229,7 @@ class SqlAgentState(SteppedAgentState):
             cache=Cache(),
             numbers=numbers,
             retrying=self._retrying,
+            is_searched=self.options.search,
         )
         interval = self.options.cleanup_interval_ms * 1000
         return Engine(

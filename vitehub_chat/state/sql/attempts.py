@@ -58,6 +58,7 @@ class Workshop:
         cache: What was written last.
         numbers: Numbers for what is created.
         retrying: How often to try.
+        is_searched: Whether the texts of rows are kept for search.
     """
 
     driver: SqlDriver
@@ -68,6 +69,7 @@ class Workshop:
     cache: Cache
     numbers: Numbers
     retrying: Retrying
+    is_searched: bool = True
 
 
 @attrs.frozen
@@ -189,6 +191,7 @@ class Attempts(Generic[T]):
             at=to_epoch_us(shop.clock.now()),
             nonce=new_id(),
             fenced={scope: draft.work.known.revisions[scope] for scope in self._open_scopes()},
+            is_searched=shop.is_searched,
         )
         try:
             check_sizes(batch.statements, shop.driver.capabilities.max_value_bytes)

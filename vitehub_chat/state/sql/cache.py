@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import threading
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
 import attrs
 
+from vitehub_chat.model.forking import ForkSafeLock
 from vitehub_chat.state.needs import Needs
+from vitehub_chat.state.records import keep_decoded
 from vitehub_chat.state.sql.known import (
     ConversationPart,
     Known,
@@ -26,6 +27,8 @@ MAX_PARTS: Final = 1024
 MAX_NAMES: Final = 4096
 MAX_CHARACTERS: Final = 16_000_000
 ROWS_KEPT: Final = 100
+DECODED: Final = 4
+"""How much more room a text takes with what is decoded of it."""
 
 
 @attrs.frozen
@@ -44,7 +47,7 @@ class Cache:
     """
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        self._lock = ForkSafeLock()
         self._kept: OrderedDict[str, _Kept] = OrderedDict()
         self._newest: OrderedDict[NewestOf, int | None] = OrderedDict()
         self._homes: dict[int, str] = {}
@@ -139,6 +142,7 @@ class Cache:
             if not part.is_found or part.record is None:
                 return
             _trim(part)
+            _keep_decoded(part)
             self._homes.update(dict.fromkeys(part.sessions, part.encoded))
         kept = _Kept(part, at, _size_of(part))
         self._kept[part.scope] = kept
@@ -181,6 +185,13 @@ def _trim(part: ConversationPart) -> None:
     part.coverage.forget_below(cut - 1)
 
 
+def _keep_decoded(part: ConversationPart) -> None:
+    """Let rows be decoded once, as long as they are kept."""
+    for row in part.rows.values():
+        if not hasattr(row, "decoded"):
+            keep_decoded(row, None)
+
+
 def _size_of(part: Part) -> int:
     if isinstance(part, LockPart):
         return 200 + sum(200 + len(entry.payload or "") for entry in part.entries.values())
@@ -188,7 +199,7 @@ def _size_of(part: Part) -> int:
     documents = part.newest_documents.values()
     return (
         500
-        + sum(300 + len(row.body) + len(row.extra or "") for row in rows)
+        + sum(300 + DECODED * (len(row.body) + len(row.extra or "")) for row in rows)
         + sum(len(summary.text) for summary in summaries if summary is not None)
         + sum(300 + len(document.body) for document in documents if document is not None)
     )

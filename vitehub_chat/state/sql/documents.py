@@ -7,10 +7,9 @@ from collections.abc import Mapping, Sequence
 import attrs
 
 from vitehub_chat.state.records import DocumentKind, DocumentRecord
-from vitehub_chat.state.sql.mapping import Records, Statements
+from vitehub_chat.state.sql.columns import DOCUMENTS
+from vitehub_chat.state.sql.mapping import Statements
 from vitehub_chat.state.tables import DocumentQuery
-
-_records = Records(DocumentRecord)
 
 
 class SqlDocuments:
@@ -22,18 +21,18 @@ class SqlDocuments:
     def get(self, home: str, kind: DocumentKind, name: str, now: int, /) -> DocumentRecord | None:
         """Return the document of a name."""
         values = {"home": home, "kind": kind, "name": name, "now": now}
-        return _records.one(self._sql.fetch("documents.get", values))
+        return DOCUMENTS.one(self._sql.fetch("documents.get", values))
 
     def newest(
         self, home: str, kind: DocumentKind, session_key: int, now: int, /
     ) -> DocumentRecord | None:
         """Return the document of a session with the highest number, then made last."""
         values = {"home": home, "kind": kind, "session_key": session_key, "now": now}
-        return _records.one(self._sql.fetch("documents.newest", values))
+        return DOCUMENTS.one(self._sql.fetch("documents.newest", values))
 
     def numbered(self, query: DocumentQuery, /) -> Sequence[DocumentRecord]:
         """Return documents of one kind by their numbers, in the order asked for."""
-        return _records.all(
+        return DOCUMENTS.all(
             self._sql.fetch_all(f"documents.numbered_{query.order}", attrs.asdict(query))
         )
 
@@ -41,11 +40,11 @@ class SqlDocuments:
         """Return rows of all conversations that were put aside, by home, kind and name."""
         home, kind, name = after
         values = {"home": home, "kind": kind, "name": name, "limit": limit}
-        return _records.all(self._sql.fetch_all("documents.put_aside", values))
+        return DOCUMENTS.all(self._sql.fetch_all("documents.put_aside", values))
 
     def put(self, document: DocumentRecord, /) -> None:
         """Insert a document, or replace the one of its home, kind and name."""
-        self._sql.change("documents.put", _records.values_of(document))
+        self._sql.change("documents.put", DOCUMENTS.values_of(document))
 
     def delete(self, home: str, kind: DocumentKind, name: str, /) -> None:
         """Delete a document; no-op if there is none."""

@@ -176,7 +176,12 @@ def _window(
     limit = most + len(window.besides) + written
     for is_shown, count in ((True, limit), (False, max(most, 1))):
         yield RowsLook(
-            encoded=encoded, order="descending", limit=count, is_shown=is_shown, **narrowing
+            encoded=encoded,
+            order="descending",
+            limit=count,
+            is_shown=is_shown,
+            from_anchor=window.from_anchor and not window.whole_conversation,
+            **narrowing,
         )
 
 
@@ -188,10 +193,11 @@ def _page(encoded: str, page: PageRequest, secret: bytes) -> Iterator[Look]:
     scope = encode_key(encoded, page.session_id)
     cursor = None if page.cursor is None else decode_cursor(secret, scope, page.cursor)[0]
     if page.around is not None:
-        around = {**narrowing, "around": page.around, "limit": page.limit + 1}
+        around, before = {**narrowing, "around": page.around}, page.limit // 2
         yield MessagesLook(encoded, (page.around,))
-        yield RowsLook(order="descending", **around)
-        yield RowsLook(order="ascending", **around)
+        # One more on either side tells whether that is the end.
+        yield RowsLook(order="descending", limit=before + 1, **around)
+        yield RowsLook(order="ascending", limit=max(page.limit - before, 1), **around)
     elif cursor is None or page.direction == "older":
         below: Narrowing = {} if cursor is None else {"below": cursor}
         yield RowsLook(order="descending", limit=page.limit + 1, **below, **narrowing)

@@ -11,7 +11,8 @@ from vitehub_chat.errors import StateError
 from vitehub_chat.model.clock import Clock, in_us, to_epoch_us
 from vitehub_chat.model.policies import Retention
 from vitehub_chat.state.records import RowRecord
-from vitehub_chat.state.sql.mapping import Columns, Records, Values
+from vitehub_chat.state.sql.columns import ROWS, row_id
+from vitehub_chat.state.sql.mapping import Columns, Values
 
 Ask = Callable[[Sequence[tuple[str, Values]]], Awaitable[Sequence[Sequence[Columns]]]]
 """Runs named statements in one transaction, and returns what each of them answers."""
@@ -19,8 +20,6 @@ Ask = Callable[[Sequence[tuple[str, Values]]], Awaitable[Sequence[Sequence[Colum
 SLICE: Final = 200
 _CHANGED_AT_ONCE: Final = 1000
 _TABLES: Final = ("rows", "entries", "documents")
-_ROWS: Final = Records(RowRecord, facts=("is_shown",))
-_SEQ_BITS: Final = 32
 
 
 class SqlKeeper:
@@ -32,7 +31,7 @@ class SqlKeeper:
         Args:
             ask: What runs statements.
             clock: The time.
-            raised: Statements that go before every change that no step makes.
+            raised: Statements that go before each change of expiries when a retention is applied.
         """
         self._ask = ask
         self._clock = clock
@@ -89,11 +88,11 @@ class SqlKeeper:
         """Count the records that belong to nothing, by fault."""
         return await self._numbers("admin.problems")
 
-    async def rows_after(self, row_id: int, limit: int, /) -> Sequence[tuple[int, RowRecord]]:
+    async def rows_after(self, after: int, limit: int, /) -> Sequence[tuple[int, RowRecord]]:
         """Return rows of all conversations with their ids, those above an id, by id."""
-        (rows,) = await self._ask([("rows.after", {"after": row_id, "limit": limit})])
-        found = _ROWS.all(map(tuple, rows))
-        return [((row.conversation_key << _SEQ_BITS) + row.seq, row) for row in found]
+        (rows,) = await self._ask([("rows.after", {"after": after, "limit": limit})])
+        found = ROWS.all(map(tuple, rows))
+        return [(row_id(row.conversation_key, row.seq), row) for row in found]
 
     async def _over(self, values: Values) -> dict[str, int]:
         ((row,),) = await self._ask([("admin.over", values)])

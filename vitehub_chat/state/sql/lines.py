@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-import threading
 from collections import deque
 from collections.abc import AsyncIterator
 from concurrent.futures import Future
 from contextlib import asynccontextmanager
+
+from vitehub_chat.model.forking import ForkSafeLock
 
 
 class Lines:
     """Lines of tasks by name, first come first served; of any event loop in any thread."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        self._lock = ForkSafeLock()
         self._lines: dict[str, deque[Future[None]]] = {}
 
     @asynccontextmanager

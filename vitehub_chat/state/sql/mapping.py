@@ -17,7 +17,13 @@ Columns = tuple[Any, ...]
 
 
 class Statements(Protocol):
-    """The named statements of a store on one connection."""
+    """The named statements of a store on one connection.
+
+    Attributes:
+        is_searched: Whether the texts of rows are kept for search.
+    """
+
+    is_searched: bool
 
     def fetch(self, name: str, values: Values, /) -> Columns | None:
         """Run one statement and return its first row, or None."""

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import threading
 from collections import deque
 from collections.abc import Sequence
 from typing import ClassVar, Final, Literal
 
 import attrs
 
+from vitehub_chat.model.forking import ForkSafeLock
 from vitehub_chat.state.sql.driver import Statement, Value
 from vitehub_chat.state.sql.known import Known
 from vitehub_chat.state.sql.looks.look import Answers, Asking
@@ -23,7 +23,7 @@ class Numbers:
     """Numbers that are reserved for this process and not used yet; threads may share it."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        self._lock = ForkSafeLock()
         self._free: dict[str, deque[int]] = {}
 
     def add(self, known: Known) -> None:

@@ -9,7 +9,10 @@ from vitehub_chat.state.sql.keeping import Ask, SqlKeeper
 
 
 class RequestKeeper(SqlKeeper):
-    """A `Keeper` by requests; what it changes raises every scope, so that nobody relies on it."""
+    """A `Keeper` by requests; before a retention is applied every scope is raised.
+
+    So nobody relies on the expiries that it changes.
+    """
 
     def __init__(
         self, ask: Ask, find_versions: Callable[[], Awaitable[tuple[int, int]]], clock: Clock

@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import abc
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any
 
 from vitehub_chat.state.records import AuthoredRow, RowRecord
-from vitehub_chat.state.sql.mapping import Columns, Records, Statements, Values
+from vitehub_chat.state.sql.columns import AUTHORED, ROWS, SEQ_BITS, row_id, values_of_row
+from vitehub_chat.state.sql.mapping import Columns, Statements, Values
 from vitehub_chat.state.tables import RowQuery
-
-_SEQ_BITS: Final = 32
-
-ROWS: Final = Records(RowRecord, facts=("is_shown",))
-_authored = Records(AuthoredRow)
 
 
 class SqlRows(abc.ABC):
@@ -29,12 +25,11 @@ class SqlRows(abc.ABC):
 
     def insert(self, row: RowRecord, /) -> None:
         """Insert a row under its number, in place of an expired one of the same message."""
-        self._insert({**ROWS.values_of(row), "id": _id_of(row.conversation_key, row.seq)})
+        self._insert(values_of_row(row, is_searched=self._sql.is_searched))
 
     def replace(self, row: RowRecord, /) -> None:
         """Replace the row of that number."""
-        values = {**ROWS.values_of(row), "id": _id_of(row.conversation_key, row.seq)}
-        self._sql.change("rows.replace", values)
+        self._sql.change("rows.replace", values_of_row(row, is_searched=self._sql.is_searched))
 
     def select(self, query: RowQuery, /) -> Sequence[RowRecord]:
         """Return rows in the order asked for; touches about as many as it returns."""
@@ -69,7 +64,7 @@ class SqlRows(abc.ABC):
     def by_author(self, author: str, after: int, limit: int, /) -> Sequence[AuthoredRow]:
         """Return rows of an author in all conversations, by their ids."""
         values = {"author": author, "after": after, "limit": limit}
-        return _authored.all(self._sql.fetch_all("rows.by_author", values))
+        return AUTHORED.all(self._sql.fetch_all("rows.by_author", values))
 
     def _fetch(self, query: RowQuery) -> Sequence[Columns]:
         return self._sql.fetch_all(_name_of(query), _bounds_of(query))
@@ -81,7 +76,7 @@ class SqlRows(abc.ABC):
 
 def _id_of(conversation_key: int, seq: int) -> int:
     """Return the number of a place, or of the nearest one in that conversation."""
-    return (conversation_key << _SEQ_BITS) + min(max(seq, 0), 1 << _SEQ_BITS)
+    return row_id(conversation_key, min(max(seq, 0), 1 << SEQ_BITS))
 
 
 def _name_of(query: RowQuery) -> str:

@@ -15,8 +15,10 @@ from vitehub_chat.state.sql.columns import (
     ROWS,
     SESSIONS,
     SUMMARIES,
+    as_values,
     row_id,
     values_of,
+    values_of_row,
 )
 from vitehub_chat.state.sql.driver import Statement, Value
 from vitehub_chat.state.sql.guards import make_guards
@@ -91,7 +93,13 @@ def changes_of(work: Work) -> Sequence[Change]:
 
 
 def make_batch(
-    texts: Texts, work: Work, *, at: int, nonce: str, fenced: Mapping[str, int]
+    texts: Texts,
+    work: Work,
+    *,
+    at: int,
+    nonce: str,
+    fenced: Mapping[str, int],
+    is_searched: bool = True,
 ) -> Batch:
     """Return what to send for a step.
 
@@ -102,6 +110,7 @@ def make_batch(
         nonce: What tells this write from all others.
         fenced: Scopes with their revisions that are raised besides, so that an earlier attempt
             that relied on them cannot be written any more.
+        is_searched: Whether the texts of rows are kept for search.
     """
     changes = changes_of(work)
     relied = {**fenced, **work.scopes}
@@ -117,7 +126,7 @@ def make_batch(
             *make_guards(texts, work, changes, relied, raises, at=at, nonce=nonce),
             *(_remove(texts, each) for each in work.removals),
             *(_release(texts, *each) for each in sorted(work.released_runs)),
-            *_write(texts, changes),
+            *_write(texts, changes, is_searched=is_searched),
         ],
     )
 
@@ -190,22 +199,21 @@ def _release(texts: Texts, session_key: int, ticket_id: str) -> Statement:
     return texts["entries.release_claims"], values
 
 
-def _write(texts: Texts, changes: Iterable[Change]) -> Iterator[Statement]:
+def _write(texts: Texts, changes: Iterable[Change], *, is_searched: bool) -> Iterator[Statement]:
     """Yield the changes: first what gives up an id or a claim, then what takes one."""
     changes = list(changes)
+
+    def values(kind: str, record: Any) -> Mapping[str, Value]:
+        if kind == "row":
+            return as_values(values_of_row(record, is_searched=is_searched))
+        return values_of(_RECORDS[kind], record)
+
     for place, before, after in changes:
         if after is None and place[0] in _DELETES:
-            yield texts[_DELETES[place[0]]], _values(place[0], before)
+            yield texts[_DELETES[place[0]]], values(place[0], before)
     for place, before, after in changes:
         if after is not None and before is not None:
-            yield texts[_UPDATES[place[0]]], _values(place[0], after)
+            yield texts[_UPDATES[place[0]]], values(place[0], after)
     for place, before, after in changes:
         if before is None:
-            yield texts[_INSERTS[place[0]]], _values(place[0], after)
-
-
-def _values(kind: str, record: Any) -> Mapping[str, Value]:
-    values = values_of(_RECORDS[kind], record)
-    if kind == "row":
-        values["id"] = row_id(record.conversation_key, record.seq)
-    return values
+            yield texts[_INSERTS[place[0]]], values(place[0], after)

@@ -147,7 +147,7 @@ def _entry_of(new: NewEntry, terms: Terms) -> EntryRecord:
         claim_key=None if new.claim_id is None else encode_key(conversation, new.claim_id),
         payload=new.payload,
         starts_session=new.starts_session,
-        coalesces=terms.policy.coalesces and new.replaces is None,
+        coalesces=terms.policy.coalesces and new.replaces is None and not new.runs_alone,
         state="waiting",
         owner=new.owner,
         attended_until=now + min(terms.lease, ATTENDANCE) if new.owner is not None else 0,

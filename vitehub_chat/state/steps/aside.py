@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import Final, Literal
+from typing import Literal
 
 import attrs
 
@@ -14,8 +14,6 @@ from vitehub_chat.state.records import DocumentRecord, RowRecord
 from vitehub_chat.state.tables import DocumentQuery, RowQuery, Transaction
 
 Reason = Literal["hidden", "superseded"]
-
-_END: Final = 1 << 32
 
 
 def put_aside(
@@ -48,8 +46,9 @@ def superseded_rows(
     wanted = DocumentQuery(
         home=home,
         kind="superseded",
-        above=-1 if query.above is None else query.above,
-        below=_END if query.below is None else query.below,
+        session_key=query.session_key,
+        above=query.above,
+        below=query.below,
         order=query.order,
         limit=query.limit,
         now=query.now,
@@ -59,8 +58,6 @@ def superseded_rows(
     while len(rows) < query.limit:
         documents = tx.documents.numbered(wanted)
         for document in documents:
-            if query.session_key not in {None, document.session_key}:
-                continue
             try:
                 rows.append(row_aside(document))
             except StateError:

@@ -46,14 +46,22 @@ class Collected:
 
 
 def collect(tx: Transaction, session: SessionRecord, above: int, now: int) -> Collected:
-    """Collect the rows of a session above a number, with the first ones all else of it."""
+    """Collect the rows of a session above a number, and the documents up to the last of them.
+
+    With the first ones comes what has no number.
+    """
     rows = VisibleRows(tx, scope_of(tx, session).rows(now))
     found = rows.newer(above, ROWS_AT_ONCE)
-    around = _around(tx, session, now) if above == 0 else ()
+    last = found[-1].seq if len(found) == ROWS_AT_ONCE else None
+    around = _around(tx, session) if above == 0 else ()
     return Collected(
-        records=(*around, *_records_of(tx, session.conversation, found, now)),
+        records=(
+            *around,
+            *_documents_of(tx, session, above, last, now),
+            *_records_of(tx, session.conversation, found, now),
+        ),
         messages=tuple(row.message_id for row in found),
-        next=found[-1].seq if len(found) == ROWS_AT_ONCE else None,
+        next=last,
     )
 
 
@@ -89,7 +97,7 @@ def record_of_entry(entry: EntryRecord) -> PersonRecord:
     return PersonRecord(kind="entry", fields=fields)
 
 
-def _around(tx: Transaction, session: SessionRecord, now: int) -> Iterator[PersonRecord]:
+def _around(tx: Transaction, session: SessionRecord) -> Iterator[PersonRecord]:
     yield _record_of_session(session)
     summary = tx.summaries.get(session.conversation_key, session.key)
     if summary is not None:
@@ -100,13 +108,25 @@ def _around(tx: Transaction, session: SessionRecord, now: int) -> Iterator[Perso
             "created_at": format_time(from_epoch_us(summary.created_at)),
         }
         yield PersonRecord(kind="summary", fields=fields)
-    for kind in _KINDS:
-        query = DocumentQuery(home=session.conversation, kind=kind, limit=_ALL, now=now)
-        for document in tx.documents.numbered(query):
-            if document.session_key == session.key:
-                yield record_of_document(document)
     for entry in tx.entries.open_of_session(session.key):
         yield record_of_entry(entry)
+
+
+def _documents_of(
+    tx: Transaction, session: SessionRecord, above: int, last: int | None, now: int
+) -> Iterator[PersonRecord]:
+    """Yield the documents numbered above one row up to another; the first also at 0."""
+    for kind in _KINDS:
+        query = DocumentQuery(
+            home=session.conversation,
+            kind=kind,
+            session_key=session.key,
+            above=above or None,
+            below=None if last is None else last + 1,
+            limit=_ALL,
+            now=now,
+        )
+        yield from map(record_of_document, tx.documents.numbered(query))
 
 
 def _record_of_session(session: SessionRecord) -> PersonRecord:

@@ -64,7 +64,7 @@ def pass_on(tx: Transaction, lock_key: str, owner: str, lease: int, now: int) ->
         tx.locks.delete(lock_key)
         return None
     group = _group_of(tx, head, now)
-    if not owner and not _is_attended(group[-1], now):
+    if not owner and not is_attended(group[-1], now):
         tx.locks.delete(lock_key)
         return None
     return grant(tx, group, owner, lease, now)
@@ -77,7 +77,7 @@ def grant(tx: Transaction, group: list[EntryRecord], owner: str, lease: int, now
         lock_key=lead.lock_key,
         token=tx.locks.next_token(),
         ticket_id=lead.ticket_id,
-        owner=lead.owner if lead.owner is not None and _is_attended(lead, now) else owner,
+        owner=lead.owner if lead.owner is not None and is_attended(lead, now) else owner,
         until=now + lease,
     )
     tx.locks.put(lock)
@@ -190,7 +190,7 @@ def is_expired(entry: EntryRecord, now: int) -> bool:
     return entry.expires_at is not None and entry.expires_at <= now
 
 
-def _is_attended(entry: EntryRecord, now: int) -> bool:
+def is_attended(entry: EntryRecord, now: int) -> bool:
     """Tell whether a process is known to wait for an entry."""
     return entry.owner is not None and entry.attended_until > now
 

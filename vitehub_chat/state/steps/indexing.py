@@ -33,8 +33,7 @@ def read_turns(tx: Transaction, key: ConversationKey, request: TurnsRequest, now
     index = _Index(tx, now)
     for row in _ascending(rows, position):
         if row.role == "user" and len(index.items) == request.limit:
-            generation = 0 if scope.conversation is None else scope.conversation.generation
-            following = encode_cursor(tx.secret, name, index.items[-1].seq, generation)
+            following = encode_cursor(tx.secret, name, index.items[-1].seq, scope.generation)
             return index.page(following)
         index.add(row)
     return index.page(None)

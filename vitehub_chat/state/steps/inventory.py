@@ -29,7 +29,7 @@ class Holding:
     by_person: str
 
 
-STORES: Final = ("rows", "summaries", "plans", "values", "entries", "sessions")
+STORES: Final[Sequence[str]] = ("rows", "summaries", "plans", "values", "entries", "sessions")
 """What receipts count."""
 
 _STORE_OF: Final[Mapping[str, str]] = {
@@ -66,7 +66,7 @@ def _summaries(tx: Transaction, scope: Scope, _now: int) -> Mapping[str, int]:
 def _documents(tx: Transaction, scope: Scope, now: int) -> Mapping[str, int]:
     if not scope.is_whole and scope.session is None:
         return {}
-    counts: dict[str, int] = {**dict.fromkeys(STORES, 0)}
+    counts: dict[str, int] = dict.fromkeys(STORES, 0)
     for kind, count in tx.documents.delete_of(scope.encoded, scope.session_key, now).items():
         if kind in _STORE_OF:
             counts[_STORE_OF[kind]] += count
@@ -110,7 +110,7 @@ INVENTORY: Final[Sequence[Holding]] = (
 
 def erase_scope(tx: Transaction, scope: Scope, now: int) -> dict[str, int]:
     """Delete everything of a conversation or a session but itself, and count it by store."""
-    counts: dict[str, int] = {**dict.fromkeys(STORES, 0)}
+    counts: dict[str, int] = dict.fromkeys(STORES, 0)
     for holding in INVENTORY:
         if holding.by_scope is not None:
             for store, count in holding.by_scope(tx, scope, now).items():

@@ -15,6 +15,7 @@ from vitehub_chat.model.rows import SessionInfo, SessionPage, Summary
 from vitehub_chat.state.codec import check_intact
 from vitehub_chat.state.cursors import decode_cursor, encode_cursor
 from vitehub_chat.state.records import SessionRecord, SummaryRecord
+from vitehub_chat.state.steps.scopes import find_scope, find_session
 from vitehub_chat.state.tables import SessionQuery, Transaction
 
 
@@ -97,16 +98,10 @@ def save_summary(
 
 def get_summary(tx: Transaction, key: ConversationKey, session_id: str | None) -> Summary | None:
     """Carry out `SummaryStore.get_manual`."""
-    conversation = tx.conversations.get(key.encode())
-    if conversation is None:
+    scope = find_scope(tx, key, session_id)
+    if scope.conversation is None or not scope.exists:
         return None
-    session_key = 0
-    if session_id is not None:
-        session = tx.sessions.of_conversation(conversation.key, session_id)
-        if session is None:
-            return None
-        session_key = session.key
-    found = tx.summaries.get(conversation.key, session_key)
+    found = tx.summaries.get(scope.conversation.key, scope.session_key or 0)
     if found is None:
         return None
     try:
@@ -142,10 +137,7 @@ def info_of(session: SessionRecord) -> SessionInfo:
 
 
 def _session(tx: Transaction, key: ConversationKey, session_id: str | None) -> SessionRecord:
-    conversation = tx.conversations.get(key.encode())
-    session = None
-    if conversation is not None:
-        session = tx.sessions.of_conversation(conversation.key, session_id)
+    session = find_session(tx, key, session_id)
     if session is None:
         raise NotFoundError("no session of that id in this conversation")
     return session

@@ -6,13 +6,12 @@ from collections.abc import Sequence
 
 import attrs
 
-from vitehub_chat.errors import NotFoundError
 from vitehub_chat.model.keys import ConversationKey
 from vitehub_chat.state.records import RowRecord, SessionRecord
 from vitehub_chat.state.row_requests import TruncateRequest
 from vitehub_chat.state.steps.recording import Writing, record_turn
 from vitehub_chat.state.steps.running import check_at_rest
-from vitehub_chat.state.steps.scopes import find_scope, scope_of
+from vitehub_chat.state.steps.scopes import find_scope, no_message, scope_of
 from vitehub_chat.state.steps.truncating import cut_off
 from vitehub_chat.state.tables import Transaction
 from vitehub_chat.state.values import (
@@ -37,7 +36,7 @@ def check_replaceable(tx: Transaction, new: NewEntry, now: int) -> None:
     if session is not None:
         check_at_rest(tx, scope_of(tx, session), now)
     elif scope.conversation is not None:
-        raise _not_found()
+        raise no_message()
 
 
 def record_replacing(
@@ -59,7 +58,7 @@ def record_replacing(
     base = request.base if request.policy is not None else None
     session = _session_of(tx, request.conversation, base, replaces, now)
     if session is None:
-        raise _not_found()
+        raise no_message()
     scope = scope_of(tx, session)
     check_at_rest(tx, scope, now, ignores_waiting=True, ignores_run=ticket_id)
     cut = TruncateRequest(message_id=replaces, session_id=session.session_id)
@@ -67,10 +66,6 @@ def record_replacing(
     left = tx.sessions.get(session.key) or session
     recorded = record_turn(tx, ticket_id, rows, request, window, writing, into=left)
     return attrs.evolve(recorded, truncated=truncated)
-
-
-def _not_found() -> NotFoundError:
-    return NotFoundError("no message of that id in this conversation")
 
 
 def _session_of(

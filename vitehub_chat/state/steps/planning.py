@@ -7,6 +7,7 @@ from vitehub_chat.model.plans import TurnPlan
 from vitehub_chat.state.document_codec import decode_plan, encode_plan
 from vitehub_chat.state.records import DocumentRecord
 from vitehub_chat.state.steps.recording import Writing
+from vitehub_chat.state.steps.scopes import Scope, find_scope
 from vitehub_chat.state.tables import DocumentQuery, Transaction
 
 
@@ -41,22 +42,14 @@ def get_plan(
     now: int,
 ) -> TurnPlan | None:
     """Carry out `PlanStore.get`."""
-    found = _find(tx, key.encode(), turn_id, session_id, now)
+    found = _find(tx, find_scope(tx, key, session_id), turn_id, now)
     return None if found is None else decode_plan(found)
 
 
-def _find(
-    tx: Transaction, encoded: str, turn_id: str | None, session_id: str | None, now: int
-) -> DocumentRecord | None:
-    session_key = None
-    if session_id is not None:
-        conversation = tx.conversations.get(encoded)
-        if conversation is None:
-            return None
-        session = tx.sessions.of_conversation(conversation.key, session_id)
-        if session is None:
-            return None
-        session_key = session.key
+def _find(tx: Transaction, scope: Scope, turn_id: str | None, now: int) -> DocumentRecord | None:
+    if not scope.exists:
+        return None
+    encoded, session_key = scope.encoded, scope.session_key
     if turn_id is not None:
         found = tx.documents.get(encoded, "plan", turn_id, now)
         is_there = found is not None and session_key in {None, found.session_key}

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import attrs
+
 from vitehub_chat.errors import ConfigError
 from vitehub_chat.model.keys import ConversationKey
 from vitehub_chat.model.policies import Retention
+from vitehub_chat.model.rows import Row
 from vitehub_chat.state.records import RowRecord
 from vitehub_chat.state.row_requests import Pruned, PruneRequest, RowChoice
 from vitehub_chat.state.steps.anchors import readable_rolling
 from vitehub_chat.state.steps.aside import put_aside
 from vitehub_chat.state.steps.removing import forget_rows
 from vitehub_chat.state.steps.scopes import Scope, find_scope
-from vitehub_chat.state.steps.visible import VisibleRows, is_growing
+from vitehub_chat.state.steps.visible import VisibleRows, decode_readable, is_growing
 from vitehub_chat.state.tables import Transaction
 
 
@@ -33,27 +36,57 @@ def check_prune(request: PruneRequest, retention: Retention) -> None:
 
 def prune(tx: Transaction, key: ConversationKey, request: PruneRequest, now: int) -> Pruned:
     """Carry out `TranscriptStore.prune`."""
-    scope = find_scope(tx, key, request.session_id)
-    rows = _candidates(tx, scope, now)
-    batch = VisibleRows(tx, scope.rows(now)).decode(rows)
-    chosen = frozenset(_choice_of(tx, request, rows, now)(batch.rows))
-    return _take(tx, scope, [row for row in rows if row.seq in chosen], request, now)
+    pruning = _Pruning.of(tx, key, request, now)
+    return pruning.take(pruning.choose())
 
 
 def prune_gently(
     tx: Transaction, home: str, request: PruneRequest, retention: Retention, now: int
 ) -> Pruned:
     """Prune the conversation of a turn that ends; a rule that fails does not fail the turn."""
-    scope = find_scope(tx, ConversationKey.decode(home), request.session_id)
-    rows = _candidates(tx, scope, now)
-    batch = VisibleRows(tx, scope.rows(now)).decode(rows)
-    choose = _choice_of(tx, request, rows, now)
+    pruning = _Pruning.of(tx, ConversationKey.decode(home), request, now)
     try:
         check_prune(request, retention)
-        chosen = frozenset(choose(batch.rows))
+        chosen = pruning.choose()
     except Exception as error:  # noqa: BLE001 - told to who asked; the answer is stored
         return Pruned(error=error)
-    return _take(tx, scope, [row for row in rows if row.seq in chosen], request, now)
+    return pruning.take(chosen)
+
+
+@attrs.frozen
+class _Pruning:
+    """What a rule chooses among, and how that is taken away."""
+
+    _tx: Transaction
+    _scope: Scope
+    _request: PruneRequest
+    _now: int
+    _records: list[RowRecord]
+    _rows: Sequence[Row]
+    _choose: RowChoice
+
+    @classmethod
+    def of(cls, tx: Transaction, key: ConversationKey, request: PruneRequest, now: int) -> _Pruning:
+        """Read the candidates."""
+        scope = find_scope(tx, key, request.session_id)
+        records = _candidates(tx, scope, now)
+        rows = decode_readable(tx, records, now).rows
+        choose = _choice_of(tx, request, records, now)
+        return cls(tx, scope, request, now, records, rows, choose)
+
+    def choose(self) -> frozenset[int]:
+        """Return the numbers of the rows that the rule chooses."""
+        return frozenset(self._choose(self._rows))
+
+    def take(self, chosen: frozenset[int]) -> Pruned:
+        """Delete or hide the first rows of those chosen."""
+        gone = [row for row in self._records if row.seq in chosen][: self._request.limit]
+        if self._request.hides:
+            put_aside(self._tx, self._scope.encoded, gone, "hidden", self._now)
+        else:
+            self._tx.rows.remove(gone)
+        forget_rows(self._tx, self._scope, gone)
+        return Pruned(removed=tuple(row.seq for row in gone))
 
 
 def _choice_of(
@@ -77,15 +110,3 @@ def _candidates(tx: Transaction, scope: Scope, now: int) -> list[RowRecord]:
         return []
     slices = VisibleRows(tx, scope.rows(now)).slices(0)
     return [row for each in slices for row in each if not is_growing(tx, row, now)]
-
-
-def _take(
-    tx: Transaction, scope: Scope, rows: list[RowRecord], request: PruneRequest, now: int
-) -> Pruned:
-    gone = rows[: request.limit]
-    if request.hides:
-        put_aside(tx, scope.encoded, gone, "hidden", now)
-    else:
-        tx.rows.remove(gone)
-    forget_rows(tx, scope, gone)
-    return Pruned(removed=tuple(row.seq for row in gone))

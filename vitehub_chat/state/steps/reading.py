@@ -6,14 +6,13 @@ from collections.abc import Sequence
 
 import attrs
 
-from vitehub_chat.errors import NotFoundError
 from vitehub_chat.model.keys import ConversationKey, encode_key
 from vitehub_chat.model.rows import HistoryPage, MessageRange, Row
 from vitehub_chat.state.cursors import decode_cursor, encode_cursor
 from vitehub_chat.state.records import ConversationRecord, RowRecord
 from vitehub_chat.state.row_requests import AgeLimit, RangeRequest
 from vitehub_chat.state.steps.anchors import readable_rolling, system_rows
-from vitehub_chat.state.steps.scopes import find_message, find_scope
+from vitehub_chat.state.steps.scopes import Scope, find_message, find_scope, no_message
 from vitehub_chat.state.steps.visible import (
     VisibleRows,
     decode,
@@ -140,10 +139,7 @@ def read_range(
     rows = VisibleRows(tx, scope.rows(now), request.not_older_than)
     limit = request.limit
     if request.around is not None:
-        middle = find_message(tx, scope, request.around, now)
-        before = rows.older(middle.seq, limit // 2)
-        after = rows.newer(middle.seq, limit - 1 - limit // 2) if limit > 1 else []
-        return _range_of(rows, [*before, middle, *after], is_cut=False)
+        return _range_of(rows, _around(rows, scope, request.around, limit), is_cut=False)
     if not scope.exists:
         return MessageRange(items=())
     if request.from_seq is None:
@@ -153,6 +149,20 @@ def read_range(
     found = rows.newer(request.from_seq - 1, limit + 1)
     found = [row for row in found if request.to_seq is None or row.seq <= request.to_seq]
     return _range_of(rows, found[:limit], is_cut=len(found) > limit)
+
+
+def _around(rows: VisibleRows, scope: Scope, message_id: str, limit: int) -> list[RowRecord]:
+    """Return the row of a message with those before and behind it.
+
+    Raises:
+        NotFoundError: There is none, or it is too old.
+    """
+    middle = find_message(rows.tx, scope, message_id, rows.base.now)
+    if not drop_old([middle], rows.age):
+        raise no_message()
+    before = rows.older(middle.seq, limit // 2)
+    after = rows.newer(middle.seq, limit - 1 - limit // 2) if limit > 1 else []
+    return [*before, middle, *after]
 
 
 def _range_of(rows: VisibleRows, records: list[RowRecord], *, is_cut: bool) -> MessageRange:
@@ -187,9 +197,12 @@ def read_page(tx: Transaction, key: ConversationKey, request: PageRequest, now: 
     scope = encode_key(key.encode(), request.session_id)
     asked = None if request.cursor is None else decode_cursor(tx.secret, scope, request.cursor)
     found = find_scope(tx, key, request.session_id)
+    home = found.encoded if request.include_superseded else None
+    rows = VisibleRows(tx, found.rows(now), request.not_older_than, home)
+    around = None
+    if request.around is not None:
+        around = _around(rows, found, request.around, request.limit)
     if found.conversation is None:
-        if request.around is not None:
-            raise NotFoundError("no message of that id in this conversation")
         return HistoryPage(
             items=(),
             older_cursor=None,
@@ -197,11 +210,9 @@ def read_page(tx: Transaction, key: ConversationKey, request: PageRequest, now: 
             at_live_edge=True,
             generation=0,
         )
-    home = found.encoded if request.include_superseded else None
-    rows = VisibleRows(tx, found.rows(now), request.not_older_than, home)
     pages = _Pages(tx, found.conversation, scope, request, rows)
-    if request.around is not None:
-        return pages.around(request.around)
+    if around is not None:
+        return pages.page(around, position=None)
     if asked is None:
         return pages.page(rows.older(None, request.limit), position=None)
     position, generation = asked
@@ -219,17 +230,6 @@ class _Pages:
     _scope: str
     _request: PageRequest
     _rows: VisibleRows
-
-    def around(self, message_id: str) -> HistoryPage:
-        base = self._rows.base
-        found = self._tx.rows.by_message(self._conversation.key, message_id, base.now)
-        is_here = found is not None and base.session_key in {None, found.session_key}
-        if found is None or not is_here or not drop_old([found], self._request.not_older_than):
-            raise NotFoundError("no message of that id in this conversation")
-        limit = self._request.limit
-        before = self._rows.older(found.seq, limit // 2)
-        after = self._rows.newer(found.seq, limit - 1 - limit // 2) if limit > 1 else []
-        return self.page([*before, found, *after], position=None)
 
     def newer_page(self, position: int, generation: int) -> HistoryPage:
         is_old = generation != self._conversation.generation and position > 0

@@ -14,9 +14,9 @@ from vitehub_chat.model.keys import fit_id
 from vitehub_chat.model.policies import Retention
 from vitehub_chat.state.codec import check_text, decode_row, encode_body, encode_extra
 from vitehub_chat.state.records import EntryRecord, RowRecord, SessionRecord
-from vitehub_chat.state.steps.granting import live_lock
 from vitehub_chat.state.steps.reading import read_window
 from vitehub_chat.state.steps.resolving import ref_of, resolve_session, store_session
+from vitehub_chat.state.steps.visible import is_growing
 from vitehub_chat.state.tables import Transaction
 from vitehub_chat.state.values import NewRow, Recorded, SessionRequest, WindowRequest, WindowRows
 
@@ -158,8 +158,7 @@ def write_answer(
 def interrupt_dead(tx: Transaction, conversation_key: int, now: int) -> None:
     """Let answers whose turn died count as interrupted from now on."""
     for row in tx.rows.pending(conversation_key):
-        lock = None if row.fence_key is None else live_lock(tx, row.fence_key, now)
-        if lock is None or lock.token != row.fence_token:
+        if not is_growing(tx, row, now):
             tx.rows.replace(
                 attrs.evolve(row, status="interrupted", fence_key=None, fence_token=None)
             )

@@ -85,7 +85,7 @@ def take_out(
     With the retention `forever` they are put aside as superseded, unless they are erased. The
     claims of their turns go, so that a message whose answer is gone may be sent again, too.
     """
-    _release_claims(tx, rows)
+    _release_claims(tx, [*_question_of(tx, scope, rows, writing.now), *rows])
     if writing.retention == "forever" and not erases:
         put_aside(tx, scope.encoded, rows, "superseded", writing.now)
     else:
@@ -122,6 +122,16 @@ def _by_session(
 
 def _count_down(session: SessionRecord, gone: Sequence[RowRecord]) -> SessionRecord:
     return attrs.evolve(session, message_count=max(session.message_count - len(gone), 0))
+
+
+def _question_of(
+    tx: Transaction, scope: Scope, rows: Sequence[RowRecord], now: int
+) -> Sequence[RowRecord]:
+    """Return what the first of some rows answers; an answer that went on has a later turn."""
+    if not rows or rows[0].role != "assistant":
+        return ()
+    before = VisibleRows(tx, scope.rows(now)).older(rows[0].seq, 1)
+    return [row for row in before if row.role == "user"]
 
 
 def _release_claims(tx: Transaction, rows: Sequence[RowRecord]) -> None:

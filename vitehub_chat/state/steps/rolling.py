@@ -18,6 +18,7 @@ from vitehub_chat.state.document_codec import (
 from vitehub_chat.state.records import DocumentKind, DocumentRecord, SessionRecord
 from vitehub_chat.state.steps.anchors import rolling_of
 from vitehub_chat.state.steps.recording import Writing
+from vitehub_chat.state.steps.scopes import find_session
 from vitehub_chat.state.tables import Transaction
 
 THINNED: Final = 8
@@ -39,7 +40,7 @@ def get_rolling(
     tx: Transaction, key: ConversationKey, session_id: str | None, now: int
 ) -> Rolling | None:
     """Carry out `SummaryStore.get_rolling`."""
-    session = _session(tx, key, session_id)
+    session = find_session(tx, key, session_id)
     return None if session is None else rolling_of(tx, session, now)
 
 
@@ -47,7 +48,7 @@ def get_checkpoints(
     tx: Transaction, key: ConversationKey, session_id: str | None, now: int
 ) -> tuple[Checkpoint, ...]:
     """Carry out `SummaryStore.get_checkpoints`."""
-    session = _session(tx, key, session_id)
+    session = find_session(tx, key, session_id)
     return () if session is None else _checkpoints_of(tx, session, now)
 
 
@@ -177,7 +178,7 @@ def _change(
     writing: Writing,
 ) -> RollingWrite:
     """Write a change unless the state is another one than `since`."""
-    session = _session(tx, key, session_id)
+    session = find_session(tx, key, session_id)
     if session is None:
         return RollingWrite("session_changed", None)
     now = rolling_of(tx, session, writing.now)
@@ -188,13 +189,6 @@ def _change(
     changed = change(session, now)
     _put_rolling(tx, session, changed, writing)
     return RollingWrite(None, changed)
-
-
-def _session(tx: Transaction, key: ConversationKey, session_id: str | None) -> SessionRecord | None:
-    conversation = tx.conversations.get(key.encode())
-    if conversation is None:
-        return None
-    return tx.sessions.of_conversation(conversation.key, session_id)
 
 
 def _checkpoints_of(tx: Transaction, session: SessionRecord, now: int) -> tuple[Checkpoint, ...]:
@@ -212,7 +206,8 @@ def _thin(checkpoints: Sequence[Checkpoint], roll: Roll) -> Sequence[Checkpoint]
 def _put_rolling(
     tx: Transaction, session: SessionRecord, rolling: Rolling, writing: Writing
 ) -> None:
-    _put(tx, session, "rolling", encode_rolling(rolling), writing)
+    # Its number is the last one that is condensed, for stores that look behind it at once.
+    _put(tx, session, "rolling", encode_rolling(rolling), writing, rolling.anchor - 1)
 
 
 def _put_checkpoints(
@@ -222,7 +217,12 @@ def _put_checkpoints(
 
 
 def _put(
-    tx: Transaction, session: SessionRecord, kind: DocumentKind, body: str, writing: Writing
+    tx: Transaction,
+    session: SessionRecord,
+    kind: DocumentKind,
+    body: str,
+    writing: Writing,
+    number: int = 0,
 ) -> None:
     tx.documents.put(
         DocumentRecord(
@@ -230,6 +230,7 @@ def _put(
             kind=kind,
             name=str(session.key),
             session_key=session.key,
+            number=number,
             body=body,
             created_at=writing.now,
             expires_at=writing.expires_at,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from vitehub_chat.errors import ChatBusyError
 from vitehub_chat.state.records import EntryRecord
-from vitehub_chat.state.steps.granting import is_expired, live_lock
+from vitehub_chat.state.steps.granting import is_attended, is_expired, live_lock
 from vitehub_chat.state.steps.scopes import Scope, entries_in
 from vitehub_chat.state.tables import Transaction
 
@@ -40,6 +40,5 @@ def _is_active(tx: Transaction, entry: EntryRecord, now: int) -> bool:
     """Tell whether an entry runs, or waits and somebody will run it."""
     lock = live_lock(tx, entry.lock_key, now)
     if entry.state == "waiting":
-        attended = entry.owner is not None and entry.attended_until > now
-        return not is_expired(entry, now) and (lock is not None or attended)
+        return not is_expired(entry, now) and (lock is not None or is_attended(entry, now))
     return lock is not None and lock.ticket_id == entry.run_ticket_id

@@ -36,6 +36,11 @@ class Scope:
         return None if self.session is None else self.session.key
 
     @property
+    def generation(self) -> int:
+        """The generation of the conversation; 0 if nothing was stored in it."""
+        return 0 if self.conversation is None else self.conversation.generation
+
+    @property
     def exists(self) -> bool:
         """Whether there may be rows in it."""
         return self.conversation is not None and (self.is_whole or self.session is not None)
@@ -59,6 +64,16 @@ def find_scope(tx: Transaction, key: ConversationKey, session_id: str | None) ->
     return Scope(
         encoded, conversation, is_whole=session_id is None, session_id=session_id, session=session
     )
+
+
+def find_session(
+    tx: Transaction, key: ConversationKey, session_id: str | None
+) -> SessionRecord | None:
+    """Return the session of an id in a conversation, None being the unnamed one, if it exists."""
+    conversation = tx.conversations.get(key.encode())
+    if conversation is None:
+        return None
+    return tx.sessions.of_conversation(conversation.key, session_id)
 
 
 def scope_of(tx: Transaction, session: SessionRecord) -> Scope:
@@ -120,5 +135,10 @@ def find_message(tx: Transaction, scope: Scope, message_id: str, now: int) -> Ro
     if scope.conversation is not None and scope.exists:
         found = tx.rows.by_message(scope.conversation.key, message_id, now)
     if found is None or scope.rows(now).session_key not in {None, found.session_key}:
-        raise NotFoundError("no message of that id in this conversation")
+        raise no_message()
     return found
+
+
+def no_message() -> NotFoundError:
+    """Return what is raised for a message that is not there."""
+    return NotFoundError("no message of that id in this conversation")

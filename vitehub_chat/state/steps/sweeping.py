@@ -26,7 +26,7 @@ class Lines:
     next: int | None
 
 
-def find_lines(tx: Transaction, *, agent: str | None, now: int, above: int) -> Lines:
+def find_lines(tx: Transaction, now: int, *, agent: str | None, above: int) -> Lines:
     """Return lines of an agent that have entries and a free lock.
 
     They may change at once: what is done about one is decided in a step of its own.

@@ -33,10 +33,9 @@ def truncate(
             return first
     scope = find_scope(tx, key, request.session_id)
     check_at_rest(tx, scope, writing.now)
-    generation = 0 if scope.conversation is None else scope.conversation.generation
-    if request.expected_generation not in {None, generation}:
+    if request.expected_generation not in {None, scope.generation}:
         raise StateConflictError(
-            f"the generation is {generation}, not {request.expected_generation}",
+            f"the generation is {scope.generation}, not {request.expected_generation}",
             hint="load the history again",
         )
     answer = cut_off(tx, scope, request, writing)
@@ -56,7 +55,7 @@ def cut_off(tx: Transaction, scope: Scope, request: TruncateRequest, writing: Wr
     rows = VisibleRows(tx, scope.rows(now))
     records, start, _ = unit_at(rows, found.seq if request.inclusive else found.seq + 1)
     gone = records[start:]
-    generation = 0 if scope.conversation is None else scope.conversation.generation
+    generation = scope.generation
     summary: Verdict = "kept"
     if gone:
         summary = take_out(tx, scope, gone, writing, raises_generation=True)

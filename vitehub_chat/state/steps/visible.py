@@ -129,10 +129,11 @@ def drop_old(
     old = {row.seq for row in rows if _is_old(row, since, age)}
     if not old:
         return rows
+    all_old = old | {row.seq for row in neighbours if _is_old(row, since, age)}
     around = sorted([*rows, *neighbours], key=lambda row: row.seq)
     for unit in split_units([message_of(row) for row in around]):
         seqs = {row.seq for row in around[unit.start : unit.stop]}
-        if len(seqs) > 1 and not seqs <= old | _old_among(neighbours, since, age):
+        if len(seqs) > 1 and not seqs <= all_old:
             old -= seqs
     return [row for row in rows if row.seq not in old]
 
@@ -176,10 +177,6 @@ def message_of(record: RowRecord) -> Message:
         return decode_row(record).message
     except StateError:
         return Message(record.message_id, record.role, ())
-
-
-def _old_among(rows: Sequence[RowRecord], since: int, age: AgeLimit) -> set[int]:
-    return {row.seq for row in rows if _is_old(row, since, age)}
 
 
 def _is_old(row: RowRecord, since: int, age: AgeLimit) -> bool:

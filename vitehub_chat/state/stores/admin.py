@@ -17,6 +17,7 @@ from vitehub_chat.state.records import RowRecord
 from vitehub_chat.state.steps.erasing import Person
 from vitehub_chat.state.steps.inventory import STORES
 from vitehub_chat.state.stores.persons import Erasure, PersonFinder
+from vitehub_chat.state.stores.searching import Searching
 from vitehub_chat.state.stores.store import StepRunner, Store
 
 _ROWS_AT_ONCE: Final = 500
@@ -54,6 +55,7 @@ class KeptRunner(StepRunner, Protocol):
     """A provider that runs steps and looks after its store."""
 
     features: frozenset[str]
+    search: Searching | None
 
     @property
     def keeper(self) -> Keeper:
@@ -97,12 +99,15 @@ class Administration(Store):
         version, newest = await self._in_time(keeper.find_versions(), ctx, writes=False)
         if dry_run:
             return Migration(from_version=version, to_version=newest)
-        await self._read(lambda _tx: None, ctx, Needs(now=self._now(ctx)))  # it has to be open
+        # It has to be open.
+        await self._read(lambda _tx, _now: None, ctx, Needs(now=self._now(ctx)))
         rows = 0
         if apply_retention:
             changing = keeper.apply_retention(self._kept.retention)
             rows = await self._in_time(changing, ctx, writes=True)
-        return Migration(from_version=version, to_version=version, rows=rows)
+        search = self._kept.search
+        texts = 0 if search is None else await search.keep_all(ctx)
+        return Migration(from_version=version, to_version=version, rows=rows, texts=texts)
 
     async def cleanup(self, *, ctx: StateContext = NO_CONTEXT) -> Mapping[str, int]:
         """Carry out `Admin.cleanup`."""
@@ -128,10 +133,11 @@ class Administration(Store):
         self, tenant: str | None, user_key: str, /, *, ctx: StateContext = NO_CONTEXT
     ) -> Mapping[str, int]:
         """Carry out `Admin.erase_person`."""
+        finder = self._finder(tenant, user_key, ctx)
         erasure = Erasure(
-            self._finder(tenant, user_key, ctx),
+            finder,
             lambda step, needs: self._write(step, ctx, needs),
-            self._writing(ctx),
+            self._writing(ctx, finder.now),
         )
         await erasure.run()
         await self._in_time(self._kept.keeper.wipe(), ctx, writes=True)

@@ -23,7 +23,9 @@ class KeyValues(Store):
     ) -> Json:
         """Carry out `KeyValue.get`."""
         place, now = place_of(key, scope), self._now(ctx)
-        return await self._read(lambda tx: key_values.get(tx, place, now), ctx, _needs(place, now))
+        return await self._read(
+            lambda tx, now: key_values.get(tx, place, now), ctx, _needs(place, now)
+        )
 
     async def set(
         self,
@@ -39,7 +41,9 @@ class KeyValues(Store):
         place, now = place_of(key, scope), self._now(ctx)
         body, expires_at = encode_value(value, key), expiry_of(ttl, now)
         await self._write(
-            lambda tx: key_values.put(tx, place, body, expires_at, now), ctx, _needs(place, now)
+            lambda tx, now: key_values.put(tx, place, body, expires_at, now),
+            ctx,
+            _needs(place, now),
         )
 
     async def set_if_absent(
@@ -56,7 +60,7 @@ class KeyValues(Store):
         place, now = place_of(key, scope), self._now(ctx)
         body, expires_at = encode_value(value, key), expiry_of(ttl, now)
         return await self._write(
-            lambda tx: key_values.put_if_absent(tx, place, body, expires_at, now),
+            lambda tx, now: key_values.put_if_absent(tx, place, body, expires_at, now),
             ctx,
             _needs(place, now),
         )
@@ -77,7 +81,7 @@ class KeyValues(Store):
         before, body = encode_value(expected, key), encode_value(value, key)
         expires_at = expiry_of(ttl, now)
         return await self._write(
-            lambda tx: key_values.put_if_equal(tx, place, before, body, expires_at, now),
+            lambda tx, now: key_values.put_if_equal(tx, place, before, body, expires_at, now),
             ctx,
             _needs(place, now),
         )
@@ -95,7 +99,9 @@ class KeyValues(Store):
         place, now = place_of(key, scope), self._now(ctx)
         before = encode_value(expected, key)
         return await self._write(
-            lambda tx: key_values.delete_if_equal(tx, place, before, now), ctx, _needs(place, now)
+            lambda tx, now: key_values.delete_if_equal(tx, place, before, now),
+            ctx,
+            _needs(place, now),
         )
 
     async def delete(
@@ -104,7 +110,7 @@ class KeyValues(Store):
         """Carry out `KeyValue.delete`."""
         place, now = place_of(key, scope), self._now(ctx)
         return await self._write(
-            lambda tx: key_values.delete(tx, place, now), ctx, _needs(place, now)
+            lambda tx, now: key_values.delete(tx, place, now), ctx, _needs(place, now)
         )
 
     async def append_to_list(
@@ -124,7 +130,7 @@ class KeyValues(Store):
         if not added:
             return len(await self.get_list(key, scope=scope, ctx=ctx))
         return await self._write(
-            lambda tx: key_values.append_to_list(tx, place, added, limit, expires_at, now),
+            lambda tx, now: key_values.append_to_list(tx, place, added, limit, expires_at, now),
             ctx,
             _needs(place, now),
         )
@@ -135,7 +141,7 @@ class KeyValues(Store):
         """Carry out `KeyValue.get_list`."""
         place, now = place_of(key, scope), self._now(ctx)
         return await self._read(
-            lambda tx: key_values.get_list(tx, place, now), ctx, _needs(place, now)
+            lambda tx, now: key_values.get_list(tx, place, now), ctx, _needs(place, now)
         )
 
     async def pop_from_list(
@@ -144,7 +150,7 @@ class KeyValues(Store):
         """Carry out `KeyValue.pop_from_list`."""
         place, now = place_of(key, scope), self._now(ctx)
         return await self._write(
-            lambda tx: key_values.pop_from_list(tx, place, now), ctx, _needs(place, now)
+            lambda tx, now: key_values.pop_from_list(tx, place, now), ctx, _needs(place, now)
         )
 
 

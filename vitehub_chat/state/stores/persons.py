@@ -16,9 +16,9 @@ from vitehub_chat.state.records import DocumentRecord, EntryRecord, SessionRecor
 from vitehub_chat.state.steps import collecting, erasing
 from vitehub_chat.state.steps.erasing import SLICE, Person
 from vitehub_chat.state.steps.recording import Writing
-from vitehub_chat.state.tables import Transaction
+from vitehub_chat.state.stores.store import TimedStep
 
-Run = Callable[[Callable[[Transaction], Any], Needs], Awaitable[Any]]
+Run = Callable[[TimedStep[Any], Needs], Awaitable[Any]]
 """Runs a step that is told what it will probably look at."""
 
 _SESSIONS_AT_ONCE: Final = 20
@@ -89,6 +89,7 @@ class PersonFinder:
     async def records(self) -> AsyncIterator[PersonRecord]:
         """Yield everything of the person: their sessions, then what is elsewhere."""
         seen: set[tuple[str, str]] = set()
+        sessions: set[int] = set()
         async for session in self.sessions():
             above: int | None = 0
             while above is not None:
@@ -98,11 +99,14 @@ class PersonFinder:
                 for record in found.records:
                     yield record
                 above = found.next
-            seen.add((session.conversation, f"session {session.key}"))
-        async for record in self._elsewhere(seen):
+            sessions.add(session.key)
+        async for record in self._elsewhere(seen, sessions):
             yield record
 
-    async def _elsewhere(self, seen: set[tuple[str, str]]) -> AsyncIterator[PersonRecord]:
+    async def _elsewhere(
+        self, seen: set[tuple[str, str]], sessions: set[int]
+    ) -> AsyncIterator[PersonRecord]:
+        """Yield what is not among messages by conversation and id, nor in sessions by number."""
         async for encoded, ids in self.messages():
             wanted = [each for each in ids if (encoded, each) not in seen]
             key = ConversationKey.decode(encoded)
@@ -111,12 +115,12 @@ class PersonFinder:
             for record in await self._look(step, needs):
                 yield record
         async for document in self.aside():
-            if (document.home, f"session {document.session_key}") not in seen:
+            if document.session_key not in sessions:
                 yield collecting.record_of_document(document)
         async for entry in self.entries():
             yield collecting.record_of_entry(entry)
 
-    async def _look(self, step: Callable[[Transaction], Any], needs: Needs | None = None) -> Any:
+    async def _look(self, step: TimedStep[Any], needs: Needs | None = None) -> Any:
         return await self.read(step, Needs(now=self.now) if needs is None else needs)
 
 
@@ -154,15 +158,16 @@ class Erasure:
             needs = Needs(now=now, conversation=ConversationKey.decode(document.home))
             await self._erase(_bind(erasing.erase_aside, person, document, now), needs)
 
-    async def _erase(self, step: Callable[[Transaction], Mapping[str, int]], needs: Needs) -> None:
+    async def _erase(self, step: TimedStep[Mapping[str, int]], needs: Needs) -> None:
         try:
             self.receipt.update(await self.write(step, needs))
         except ChatBusyError as error:
             self.busy = error
 
 
-def _bind(step: Callable[..., Any], *arguments: object) -> Callable[[Transaction], Any]:
-    return lambda tx: step(tx, *arguments)
+def _bind(step: Callable[..., Any], *arguments: object) -> TimedStep[Any]:
+    """Return a step with its arguments, among them the time that all steps for a person have."""
+    return lambda tx, _now: step(tx, *arguments)
 
 
 def _needs_of(session: SessionRecord, now: int) -> Needs:

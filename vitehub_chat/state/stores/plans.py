@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import attrs
+
 from vitehub_chat.model.keys import ConversationKey
 from vitehub_chat.model.plans import TurnPlan
 from vitehub_chat.state.contract import NO_CONTEXT, StateContext
-from vitehub_chat.state.needs import Needs
 from vitehub_chat.state.steps import planning
 from vitehub_chat.state.stores.store import Store
 
@@ -24,12 +25,10 @@ class Plans(Store):
     ) -> TurnPlan | None:
         """Carry out `PlanStore.get`."""
         return await self._read(
-            lambda tx: planning.get_plan(tx, key, turn_id, session_id, self._now(ctx)),
+            lambda tx, now: planning.get_plan(tx, key, turn_id, session_id, now),
             ctx,
-            Needs(
-                now=self._now(ctx),
-                conversation=key,
-                session_ids=() if session_id is None else (session_id,),
+            attrs.evolve(
+                self._needs(key, session_id, ctx),
                 documents=() if turn_id is None else (("plan", turn_id),),
                 newest_documents=("plan",) if turn_id is None else (),
             ),

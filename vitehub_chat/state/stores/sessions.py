@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import datetime
 
+import attrs
+
 from vitehub_chat.model.keys import ConversationKey
 from vitehub_chat.model.rows import SessionInfo, SessionPage
 from vitehub_chat.state.contract import NO_CONTEXT, StateContext
@@ -23,8 +25,8 @@ class Sessions(Store):
     ) -> SessionRef:
         """Carry out `SessionStore.resolve`."""
 
-        def step(tx: Transaction) -> SessionRef:
-            found, is_new = resolving.resolve_session(tx, session, self._now(ctx))
+        def step(tx: Transaction, now: int) -> SessionRef:
+            found, is_new = resolving.resolve_session(tx, session, now)
             return resolving.ref_of(found, is_new=is_new)
 
         return await self._read(step, ctx, Needs(now=self._now(ctx), session=session))
@@ -53,7 +55,7 @@ class Sessions(Store):
             updated_since=updated_since,
         )
         return await self._read(
-            lambda tx: listing.list_sessions(tx, request),
+            lambda tx, _now: listing.list_sessions(tx, request),
             ctx,
             Needs(now=self._now(ctx), conversation=conversation, sessions=request),
         )
@@ -68,7 +70,7 @@ class Sessions(Store):
     ) -> SessionInfo:
         """Carry out `SessionStore.get`."""
         return await self._read(
-            lambda tx: listing.get_session(tx, key, session_id),
+            lambda tx, _now: listing.get_session(tx, key, session_id),
             ctx,
             Needs(now=self._now(ctx), conversation=key, session_ids=(session_id,)),
         )
@@ -84,7 +86,7 @@ class Sessions(Store):
     ) -> SessionInfo:
         """Carry out `SessionStore.rename`."""
         return await self._write(
-            lambda tx: listing.rename_session(tx, key, session_id, title),
+            lambda tx, _now: listing.rename_session(tx, key, session_id, title),
             ctx,
             Needs(now=self._now(ctx), conversation=key, session_ids=(session_id,)),
         )
@@ -99,16 +101,8 @@ class Sessions(Store):
         ctx: StateContext = NO_CONTEXT,
     ) -> Mapping[str, int]:
         """Carry out `SessionStore.clear`."""
-
-        def step(tx: Transaction) -> dict[str, int]:
-            return clearing.clear(
-                tx, key, session_id, self._now(ctx), delete_session=delete_session
-            )
-
-        needs = Needs(
-            now=self._now(ctx),
-            conversation=key,
-            session_ids=() if session_id is None else (session_id,),
-            clears=True,
+        return await self._write(
+            lambda tx, now: clearing.clear(tx, key, session_id, now, delete_session=delete_session),
+            ctx,
+            attrs.evolve(self._needs(key, session_id, ctx), clears=True),
         )
-        return await self._write(step, ctx, needs)

@@ -10,6 +10,7 @@ import attrs
 
 from vitehub_chat.errors import StateUnavailableError
 from vitehub_chat.model.clock import Clock, to_epoch_us
+from vitehub_chat.model.keys import ConversationKey
 from vitehub_chat.model.policies import Retention
 from vitehub_chat.state.contract import StateContext
 from vitehub_chat.state.needs import Needs
@@ -20,6 +21,8 @@ from vitehub_chat.state.values import NewRow
 
 T = TypeVar("T")
 Step = Callable[[Transaction], T]
+TimedStep = Callable[[Transaction, int], T]
+"""A step that is handed the time of its call, the same one however often it runs."""
 
 
 class StepRunner(Protocol):
@@ -44,27 +47,41 @@ class Store:
     def _now(self, ctx: StateContext) -> int:
         return to_epoch_us(self._runner.clock.now() if ctx.now is None else ctx.now)
 
-    def _writing(self, ctx: StateContext, turn_id: str | None = None) -> Writing:
+    def _writing(self, ctx: StateContext, now: int, turn_id: str | None = None) -> Writing:
         fence = ctx.fence
         return Writing(
-            now=self._now(ctx),
+            now=now,
             turn_id=turn_id,
             retention=self._runner.retention,
             fence_key=None if fence is None else fence.lock_key,
             fence_token=None if fence is None else fence.token,
         )
 
-    async def _write(self, step: Step[T], ctx: StateContext, needs: Needs) -> T:
+    def _needs(
+        self, key: ConversationKey, session_id: str | None, ctx: StateContext, *message_ids: str
+    ) -> Needs:
+        """Return what a step needs of a conversation, or of one session of it."""
+        return Needs(
+            now=self._now(ctx),
+            conversation=key,
+            session_ids=() if session_id is None else (session_id,),
+            message_ids=message_ids,
+        )
+
+    async def _write(self, step: TimedStep[T], ctx: StateContext, needs: Needs) -> T:
         def fenced(tx: Transaction) -> T:
-            check_fence(tx, ctx.fence, self._now(ctx))
-            return step(tx)
+            check_fence(tx, ctx.fence, needs.now)
+            return step(tx, needs.now)
 
         if ctx.fence is not None:
             needs = attrs.evolve(needs, lock_keys=(*needs.lock_keys, ctx.fence.lock_key))
         return await self._in_time(self._runner.write_with(fenced, needs), ctx, writes=True)
 
-    async def _read(self, step: Step[T], ctx: StateContext, needs: Needs) -> T:
-        return await self._in_time(self._runner.read_with(step, needs), ctx, writes=False)
+    async def _read(self, step: TimedStep[T], ctx: StateContext, needs: Needs) -> T:
+        def timed(tx: Transaction) -> T:
+            return step(tx, needs.now)
+
+        return await self._in_time(self._runner.read_with(timed, needs), ctx, writes=False)
 
     async def _in_time(self, call: Awaitable[T], ctx: StateContext, *, writes: bool) -> T:
         """Wait for an answer until the deadline; a write that has begun goes on after it."""

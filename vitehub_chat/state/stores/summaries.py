@@ -32,14 +32,9 @@ class Summaries(Store):
     ) -> Summary:
         """Carry out `SummaryStore.save_manual`."""
         return await self._write(
-            lambda tx: listing.save_summary(tx, key, session_id, text, self._now(ctx)),
+            lambda tx, now: listing.save_summary(tx, key, session_id, text, now),
             ctx,
-            Needs(
-                now=self._now(ctx),
-                conversation=key,
-                session_ids=() if session_id is None else (session_id,),
-                has_summary=True,
-            ),
+            attrs.evolve(self._needs(key, session_id, ctx), has_summary=True),
         )
 
     async def get_manual(
@@ -52,14 +47,9 @@ class Summaries(Store):
     ) -> Summary | None:
         """Carry out `SummaryStore.get_manual`."""
         return await self._read(
-            lambda tx: listing.get_summary(tx, key, session_id),
+            lambda tx, _now: listing.get_summary(tx, key, session_id),
             ctx,
-            Needs(
-                now=self._now(ctx),
-                conversation=key,
-                session_ids=() if session_id is None else (session_id,),
-                has_summary=True,
-            ),
+            attrs.evolve(self._needs(key, session_id, ctx), has_summary=True),
         )
 
     async def get_rolling(
@@ -72,7 +62,7 @@ class Summaries(Store):
     ) -> Rolling | None:
         """Carry out `SummaryStore.get_rolling`."""
         return await self._read(
-            lambda tx: rolling.get_rolling(tx, key, session_id, self._now(ctx)),
+            lambda tx, now: rolling.get_rolling(tx, key, session_id, now),
             ctx,
             self._rolling_needs(key, session_id, ctx),
         )
@@ -87,7 +77,7 @@ class Summaries(Store):
     ) -> Sequence[Checkpoint]:
         """Carry out `SummaryStore.get_checkpoints`."""
         return await self._read(
-            lambda tx: rolling.get_checkpoints(tx, key, session_id, self._now(ctx)),
+            lambda tx, now: rolling.get_checkpoints(tx, key, session_id, now),
             ctx,
             attrs.evolve(
                 self._rolling_needs(key, session_id, ctx), newest_documents=("checkpoints",)
@@ -125,7 +115,9 @@ class Summaries(Store):
             newest_documents=("rolling", "checkpoints"),
         )
         return await self._write(
-            lambda tx: rolling.commit_roll(tx, key, session_id, since, roll, self._writing(ctx)),
+            lambda tx, now: rolling.commit_roll(
+                tx, key, session_id, since, roll, self._writing(ctx, now)
+            ),
             ctx,
             needs,
         )
@@ -142,7 +134,9 @@ class Summaries(Store):
     ) -> RollingWrite:
         """Carry out `SummaryStore.set_pending`."""
         return await self._write(
-            lambda tx: rolling.set_pending(tx, key, session_id, since, pending, self._writing(ctx)),
+            lambda tx, now: rolling.set_pending(
+                tx, key, session_id, since, pending, self._writing(ctx, now)
+            ),
             ctx,
             self._rolling_needs(key, session_id, ctx),
         )
@@ -159,7 +153,9 @@ class Summaries(Store):
     ) -> RollingWrite:
         """Carry out `SummaryStore.note_failure`."""
         return await self._write(
-            lambda tx: rolling.note_failure(tx, key, session_id, since, error, self._writing(ctx)),
+            lambda tx, now: rolling.note_failure(
+                tx, key, session_id, since, error, self._writing(ctx, now)
+            ),
             ctx,
             self._rolling_needs(key, session_id, ctx),
         )
@@ -176,8 +172,8 @@ class Summaries(Store):
     ) -> RollingWrite:
         """Carry out `SummaryStore.set_correction`."""
         return await self._write(
-            lambda tx: rolling.set_correction(
-                tx, key, session_id, since, correction, self._writing(ctx)
+            lambda tx, now: rolling.set_correction(
+                tx, key, session_id, since, correction, self._writing(ctx, now)
             ),
             ctx,
             self._rolling_needs(key, session_id, ctx),

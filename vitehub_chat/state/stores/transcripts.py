@@ -60,7 +60,7 @@ class Transcripts(Store):
         if not rows:
             return ()
         recorded = await self._write(
-            lambda tx: recording.append_rows(tx, rows, session, None, self._writing(ctx)),
+            lambda tx, now: recording.append_rows(tx, rows, session, None, self._writing(ctx, now)),
             ctx,
             Needs(now=self._now(ctx), session=session, message_ids=ids_of(rows)),
         )
@@ -77,7 +77,7 @@ class Transcripts(Store):
     ) -> Sequence[Row]:
         """Carry out `TranscriptStore.get`."""
         return await self._read(
-            lambda tx: reading.get_rows(tx, key, message_ids, not_older_than, self._now(ctx)),
+            lambda tx, now: reading.get_rows(tx, key, message_ids, not_older_than, now),
             ctx,
             Needs(now=self._now(ctx), conversation=key, message_ids=tuple(message_ids)),
         )
@@ -93,7 +93,7 @@ class Transcripts(Store):
     ) -> WindowRows:
         """Carry out `TranscriptStore.window`."""
         return await self._read(
-            lambda tx: reading.window_of(tx, key, session, window, self._now(ctx)),
+            lambda tx, now: reading.window_of(tx, key, session, window, now),
             ctx,
             Needs(
                 now=self._now(ctx),
@@ -115,7 +115,7 @@ class Transcripts(Store):
         self, key: ConversationKey, request: PageRequest, ctx: StateContext
     ) -> HistoryPage:
         return await self._read(
-            lambda tx: reading.read_page(tx, key, request, self._now(ctx)),
+            lambda tx, now: reading.read_page(tx, key, request, now),
             ctx,
             Needs(now=self._now(ctx), conversation=key, page=request),
         )
@@ -141,7 +141,7 @@ class Transcripts(Store):
         """Carry out `TranscriptStore.range`."""
         around = () if request.around is None else (request.around,)
         return await self._read(
-            lambda tx: reading.read_range(tx, key, request, self._now(ctx)),
+            lambda tx, now: reading.read_range(tx, key, request, now),
             ctx,
             self._needs(key, request.session_id, ctx, *around),
         )
@@ -151,7 +151,7 @@ class Transcripts(Store):
     ) -> TurnPage:
         """Carry out `TranscriptStore.turns`."""
         return await self._read(
-            lambda tx: indexing.read_turns(tx, key, request, self._now(ctx)),
+            lambda tx, now: indexing.read_turns(tx, key, request, now),
             ctx,
             Needs(now=self._now(ctx), conversation=key, turns=request),
         )
@@ -167,7 +167,7 @@ class Transcripts(Store):
     ) -> Row:
         """Carry out `TranscriptStore.replace`."""
         return await self._write(
-            lambda tx: replacing.replace_message(tx, key, session_id, row, self._now(ctx)),
+            lambda tx, now: replacing.replace_message(tx, key, session_id, row, now),
             ctx,
             self._needs(key, session_id, ctx, *ids_of([row])),
         )
@@ -183,7 +183,9 @@ class Transcripts(Store):
     ) -> int:
         """Carry out `TranscriptStore.delete`."""
         return await self._write(
-            lambda tx: removing.delete_message(tx, key, session_id, message_id, self._writing(ctx)),
+            lambda tx, now: removing.delete_message(
+                tx, key, session_id, message_id, self._writing(ctx, now)
+            ),
             ctx,
             self._needs(key, session_id, ctx, message_id),
         )
@@ -196,7 +198,7 @@ class Transcripts(Store):
         lock_keys = () if claim_key is None else (truncating.truncate_lock(key),)
         needs = self._needs(key, request.session_id, ctx, request.message_id)
         return await self._write(
-            lambda tx: truncating.truncate(tx, key, request, self._writing(ctx)),
+            lambda tx, now: truncating.truncate(tx, key, request, self._writing(ctx, now)),
             ctx,
             attrs.evolve(needs, lock_keys=lock_keys, claim_key=claim_key, has_open=True),
         )
@@ -208,19 +210,9 @@ class Transcripts(Store):
         pruning.check_prune(request, self._runner.retention)
         needs = self._needs(key, request.session_id, ctx)
         return await self._write(
-            lambda tx: pruning.prune(tx, key, request, self._now(ctx)),
+            lambda tx, now: pruning.prune(tx, key, request, now),
             ctx,
             attrs.evolve(needs, rows_above=0, rows_limit=FIRST_SLICE),
-        )
-
-    def _needs(
-        self, key: ConversationKey, session_id: str | None, ctx: StateContext, *message_ids: str
-    ) -> Needs:
-        return Needs(
-            now=self._now(ctx),
-            conversation=key,
-            session_ids=() if session_id is None else (session_id,),
-            message_ids=message_ids,
         )
 
     async def _batch(
@@ -245,13 +237,7 @@ class Transcripts(Store):
         ctx: StateContext,
     ) -> tuple[RowBatch, int | None]:
         return await self._read(
-            lambda tx: reading.read_batch(tx, key, session_id, above, limit, age, self._now(ctx)),
+            lambda tx, now: reading.read_batch(tx, key, session_id, above, limit, age, now),
             ctx,
-            Needs(
-                now=self._now(ctx),
-                conversation=key,
-                session_ids=() if session_id is None else (session_id,),
-                rows_above=above,
-                rows_limit=limit,
-            ),
+            attrs.evolve(self._needs(key, session_id, ctx), rows_above=above, rows_limit=limit),
         )

@@ -60,12 +60,12 @@ class Turns(Store):
     ) -> Admission:
         """Carry out `TurnStore.admit`."""
 
-        def step(tx: Transaction) -> Admission:
+        def step(tx: Transaction, now: int) -> Admission:
             terms = admission.Terms(
                 policy=policy,
                 lease=in_us(lease),
                 dedupe_ttl=in_us(dedupe_ttl),
-                now=self._now(ctx),
+                now=now,
             )
             return admission.admit(tx, entry, terms)
 
@@ -89,7 +89,7 @@ class Turns(Store):
     ) -> Grant | None:
         """Carry out `TurnStore.take`."""
         return await self._write(
-            lambda tx: granting.grant_next(tx, lock_key, owner, in_us(lease), self._now(ctx)),
+            lambda tx, now: granting.grant_next(tx, lock_key, owner, in_us(lease), now),
             ctx,
             Needs(now=self._now(ctx), lock_keys=(lock_key,)),
         )
@@ -108,9 +108,7 @@ class Turns(Store):
         if fence is None:
             raise StateConflictError("only a holder can put entries of its run aside")
         return await self._write(
-            lambda tx: granting.quarantine(
-                tx, ticket_ids, fence, owner, in_us(lease), self._now(ctx)
-            ),
+            lambda tx, now: granting.quarantine(tx, ticket_ids, fence, owner, in_us(lease), now),
             ctx,
             Needs(now=self._now(ctx)),
         )
@@ -123,15 +121,13 @@ class Turns(Store):
         above: int | None = 0
         while above is not None:
             lines = await self._read(
-                partial(sweeping.find_lines, agent=agent, now=self._now(ctx), above=above),
+                partial(sweeping.find_lines, agent=agent, above=above),
                 ctx,
                 Needs(now=self._now(ctx)),
             )
             lock_keys.update(dict.fromkeys(lines.lock_keys))
             above = lines.next
-        await self._write(
-            lambda tx: sweeping.purge(tx, self._now(ctx)), ctx, Needs(now=self._now(ctx))
-        )
+        await self._write(sweeping.purge, ctx, Needs(now=self._now(ctx)))
         found = [await self.take(key, owner=owner, lease=lease, ctx=ctx) for key in lock_keys]
         return [grant for grant in found if grant is not None]
 
@@ -148,8 +144,8 @@ class Turns(Store):
     ) -> Recorded:
         """Carry out `TurnStore.record`."""
 
-        def step(tx: Transaction) -> Recorded:
-            writing = self._writing(ctx, ticket_id)
+        def step(tx: Transaction, now: int) -> Recorded:
+            writing = self._writing(ctx, now, ticket_id)
             if replaces is None or session is None:
                 return recording.record_turn(tx, ticket_id, rows, session, window, writing)
             return making_room.record_replacing(
@@ -175,8 +171,8 @@ class Turns(Store):
     async def progress(self, ticket_id: str, /, *, answer: NewRow, ctx: StateContext) -> Row:
         """Carry out `TurnStore.progress`."""
         return await self._write(
-            lambda tx: decode_row(
-                finishing.write_progress(tx, ticket_id, answer, self._writing(ctx, ticket_id))
+            lambda tx, now: decode_row(
+                finishing.write_progress(tx, ticket_id, answer, self._writing(ctx, now, ticket_id))
             ),
             ctx,
             Needs(now=self._now(ctx), ticket_id=ticket_id, message_ids=ids_of([answer])),
@@ -197,20 +193,20 @@ class Turns(Store):
     ) -> Finished:
         """Carry out `TurnStore.finish`."""
 
-        def step(tx: Transaction, prune: PruneRequest | None) -> Finished:
-            writing = self._writing(ctx, ticket_id)
+        def step(tx: Transaction, now: int, prune: PruneRequest | None) -> Finished:
+            writing = self._writing(ctx, now, ticket_id)
             return finishing.finish(
                 tx, ticket_id, answer, end, owner, in_us(lease), writing, plan, prune
             )
 
         needs = Needs(now=self._now(ctx), ticket_id=ticket_id, message_ids=ids_of([answer]))
         try:
-            return await self._write(lambda tx: step(tx, prune), ctx, needs)
+            return await self._write(lambda tx, now: step(tx, now, prune), ctx, needs)
         except StateError as error:
             # Nothing was written. If that is because of the pruning, the turn ends without it.
             if prune is None or type(error) is not StateError:
                 raise
-            finished = await self._write(lambda tx: step(tx, None), ctx, needs)
+            finished = await self._write(lambda tx, now: step(tx, now, None), ctx, needs)
             return attrs.evolve(finished, pruned=Pruned(error=error))
 
     async def running(
@@ -223,20 +219,15 @@ class Turns(Store):
     ) -> bool:
         """Carry out `TurnStore.running`."""
         return await self._read(
-            lambda tx: running.is_running(tx, find_scope(tx, key, session_id), self._now(ctx)),
+            lambda tx, now: running.is_running(tx, find_scope(tx, key, session_id), now),
             ctx,
-            Needs(
-                now=self._now(ctx),
-                conversation=key,
-                session_ids=() if session_id is None else (session_id,),
-                has_open=True,
-            ),
+            attrs.evolve(self._needs(key, session_id, ctx), has_open=True),
         )
 
     async def outcome(self, ticket_id: str, /, *, ctx: StateContext = NO_CONTEXT) -> Outcome:
         """Carry out `TurnStore.outcome`."""
         return await self._read(
-            lambda tx: finishing.outcome(tx, ticket_id, self._now(ctx)),
+            lambda tx, now: finishing.outcome(tx, ticket_id, now),
             ctx,
             Needs(now=self._now(ctx), ticket_id=ticket_id),
         )
@@ -249,7 +240,7 @@ class Turns(Store):
         # A lost lease is the answer of this call, not a refused write.
         unfenced = StateContext(now=ctx.now, deadline=ctx.deadline, trace=ctx.trace)
         return await self._write(
-            lambda tx: finishing.renew(tx, ticket_id, token, in_us(lease), self._now(ctx)),
+            lambda tx, now: finishing.renew(tx, ticket_id, token, in_us(lease), now),
             unfenced,
             Needs(now=self._now(ctx), ticket_id=ticket_id),
         )
@@ -259,7 +250,7 @@ class Turns(Store):
     ) -> Withdrawal:
         """Carry out `TurnStore.withdraw`."""
         return await self._write(
-            lambda tx: finishing.withdraw(tx, ticket_id, owner, in_us(lease), self._now(ctx)),
+            lambda tx, now: finishing.withdraw(tx, ticket_id, owner, in_us(lease), now),
             ctx,
             Needs(now=self._now(ctx), ticket_id=ticket_id),
         )

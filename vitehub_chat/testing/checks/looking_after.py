@@ -14,6 +14,8 @@ from vitehub_chat.testing.checks.expecting import equal, holds, refused
 from vitehub_chat.testing.checks.lines import Line, new_line
 from vitehub_chat.testing.checks.material import (
     AGENT,
+    FOR_AN_HOUR,
+    FOREVER,
     MANUAL,
     append,
     new_key,
@@ -93,7 +95,7 @@ async def check_cleanup_removes_what_has_expired_at_once(
     async with open_state(clock) as state:
         await append(state, key, "m1")
         before = (await state.admin.info()).counts["rows"]
-    async with open_state(clock, transcripts={"retention": "1h"}) as state:
+    async with open_state(clock, **FOR_AN_HOUR) as state:
         await append(state, key, *(f"n{number}" for number in range(450)))
         clock.advance(hours=2)
         await state.admin.cleanup()
@@ -112,7 +114,7 @@ async def check_older_rows_get_the_expiry_when_asked(
     async with open_state(clock) as state:
         await append(state, key, "m1")
     clock.advance(minutes=30)
-    async with open_state(clock, transcripts={"retention": "1h"}) as state:
+    async with open_state(clock, **FOR_AN_HOUR) as state:
         await append(state, key, "m2")
         done = await state.admin.migrate(apply_retention=True)
         holds(done.rows >= 1, f"changed {done.rows} rows")
@@ -197,7 +199,7 @@ async def check_erasing_reaches_what_forever_keeps(open_state: OpenState, clock:
     """Erase rows that were cut off and kept, in the person's sessions and in those of others."""
     tenant = new_tenant()
     shared = ConversationKey(tenant, AGENT, "portal", "shared")
-    async with open_state(clock, transcripts={"retention": "forever"}) as state:
+    async with open_state(clock, **FOREVER) as state:
         await say(state, shared, "b1", "s3", "bob")
         await say(state, shared, "a1", "s3", "ann")
         await state.transcripts.truncate(shared, request=TruncateRequest(message_id="a1"))

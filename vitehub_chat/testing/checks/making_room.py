@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 from vitehub_chat.errors import ChatBusyError, NotFoundError
 from vitehub_chat.model.rows import Truncated
 from vitehub_chat.state.values import Grant, PageRequest, Recorded, SessionRequest, WindowRequest
 from vitehub_chat.testing.checks.expecting import equal, present, refused
 from vitehub_chat.testing.checks.lines import Line, new_line, under
-from vitehub_chat.testing.checks.material import MANUAL, append, ids_of, numbers_of, row, stored_ids
+from vitehub_chat.testing.checks.material import (
+    FOREVER,
+    MANUAL,
+    append,
+    ids_of,
+    numbers_of,
+    row,
+    stored_ids,
+)
 from vitehub_chat.testing.checks.registry import CheckGroup, OpenState
 from vitehub_chat.testing.clock import FakeClock
 
 group: Final = CheckGroup("making_room")
 
-FOREVER: Final[dict[str, Any]] = {"transcripts": {"retention": "forever"}}
 WHOLE: Final = WindowRequest(limit=9)
 
 
@@ -186,7 +193,7 @@ async def check_the_summary_is_that_of_what_is_left(
             equal(present(found, "the rolling state").summary, left, "the summary")
 
 
-@group
+@group.needs("options")
 async def check_forever_keeps_what_was_replaced(open_state: OpenState, clock: FakeClock) -> None:
     """Keep the old messages out of sight, also under the id that is used again."""
     async with open_state(clock, **FOREVER) as state:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final
 
@@ -17,6 +17,10 @@ from vitehub_chat.state.values import NewRow, SessionRequest
 
 AGENT: Final = "helper"
 MANUAL: Final = SessionPolicy()
+FOREVER: Final[Mapping[str, Any]] = {"transcripts": {"retention": "forever"}}
+"""Options of a state that keeps everything."""
+FOR_AN_HOUR: Final[Mapping[str, Any]] = {"transcripts": {"retention": "1h"}}
+"""Options of a state that keeps messages for an hour."""
 
 
 def new_tenant() -> str:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any, Final
 
 from vitehub_chat.errors import CursorError, NotFoundError
 from vitehub_chat.model.keys import ConversationKey
 from vitehub_chat.model.rows import HistoryPage
 from vitehub_chat.state.contract import AgentState
+from vitehub_chat.state.row_requests import AgeLimit, RangeRequest
 from vitehub_chat.state.values import PageRequest, SessionRequest
 from vitehub_chat.testing.checks.expecting import equal, holds, no, present, refused
 from vitehub_chat.testing.checks.material import (
@@ -18,6 +20,7 @@ from vitehub_chat.testing.checks.material import (
     numbered,
     numbers_of,
     row,
+    rows,
 )
 from vitehub_chat.testing.checks.registry import CheckGroup, OpenState
 from vitehub_chat.testing.clock import FakeClock
@@ -118,6 +121,28 @@ async def check_a_page_around_a_message_has_it_in_the_middle(
         equal((numbers_of(page.items), page.at_live_edge), ([7, 8, 9], True), "the last one")
         call = _page(state, key, around="unknown")
         await refused(NotFoundError, call, "a page around an unknown message")
+
+
+@group
+async def check_what_is_too_old_has_nothing_around_it(
+    open_state: OpenState, clock: FakeClock
+) -> None:
+    """Refuse a message that is older than asked for, and leave it out around others."""
+    key, now = new_key(), clock.now()
+    age = AgeLimit(since=now - timedelta(hours=1))
+    async with open_state(clock) as state:
+        batch = [row("m1", created_at=now - timedelta(hours=2)), *rows("m2", "m3")]
+        await state.transcripts.append(SessionRequest(conversation=key), rows=batch)
+        page = await _page(state, key, around="m2", not_older_than=age)
+        equal(numbers_of(page.items), [2, 3], "the page around a young message")
+        call = _page(state, key, around="m1", not_older_than=age)
+        await refused(NotFoundError, call, "a page around an old message")
+        young = RangeRequest(around="m2", not_older_than=age)
+        some = await state.transcripts.range(key, request=young)
+        equal(numbers_of(some.items), [2, 3], "the range around a young message")
+        old = RangeRequest(around="m1", not_older_than=age)
+        ranged = state.transcripts.range(key, request=old)
+        await refused(NotFoundError, ranged, "a range around an old message")
 
 
 @group

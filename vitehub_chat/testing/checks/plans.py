@@ -15,14 +15,18 @@ from vitehub_chat.state.contract import AgentState
 from vitehub_chat.state.values import SessionRequest
 from vitehub_chat.testing.checks.expecting import equal, refused
 from vitehub_chat.testing.checks.lines import LEASE, Line, new_line, under
-from vitehub_chat.testing.checks.material import MANUAL, new_key, rows, stored_ids
+from vitehub_chat.testing.checks.material import (
+    FOR_AN_HOUR,
+    FOREVER,
+    MANUAL,
+    new_key,
+    rows,
+    stored_ids,
+)
 from vitehub_chat.testing.checks.registry import CheckGroup, OpenState
 from vitehub_chat.testing.clock import FakeClock
 
 group: Final = CheckGroup("plans")
-
-FOR_AN_HOUR: Final[dict[str, Any]] = {"transcripts": {"retention": "1h"}}
-FOREVER: Final[dict[str, Any]] = {"transcripts": {"retention": "forever"}}
 
 PLAN: Final = TurnPlan(
     turn_id="",

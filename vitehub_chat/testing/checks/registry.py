@@ -28,9 +28,13 @@ FEATURES: Final[Mapping[str, str]] = MappingProxyType(
         "search": "stored text can be searched",
         "server_time": "leases follow the clock of the server",
         "shared": "several processes may use it at once",
+        "steps": "it is a `SteppedAgentState`, in which checks damage what is stored",
     }
 )
-"""What a check may need: features of the state, and `one_store` and `options` of the opener."""
+"""What a check may need: features of the state, its `steps`, and what the opener has.
+
+That is `one_store` and `options`.
+"""
 
 
 @attrs.frozen(kw_only=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import Any, Final
+from typing import Final
 
 from vitehub_chat.model.keys import ConversationKey
 from vitehub_chat.state.contract import AgentState
@@ -11,6 +11,8 @@ from vitehub_chat.state.values import PageRequest, SessionRequest, WindowRequest
 from vitehub_chat.testing.checks.expecting import equal
 from vitehub_chat.testing.checks.lines import DEDUPE_TTL, MOMENT, new_line
 from vitehub_chat.testing.checks.material import (
+    FOR_AN_HOUR,
+    FOREVER,
     append,
     ids_of,
     new_key,
@@ -24,9 +26,7 @@ from vitehub_chat.testing.clock import FakeClock
 group: Final = CheckGroup("retention")
 
 HOUR: Final = timedelta(hours=1)
-FOR_AN_HOUR: Final[dict[str, Any]] = {"transcripts": {"retention": "1h"}}
 SELDOM_MS: Final = 2**31 - 1
-FOREVER: Final[dict[str, Any]] = {"transcripts": {"retention": "forever"}}
 
 
 @group

@@ -14,14 +14,18 @@ from vitehub_chat.state.contract import AgentState
 from vitehub_chat.testing.checks.contents import TEXTS
 from vitehub_chat.testing.checks.expecting import equal, present, refused
 from vitehub_chat.testing.checks.lines import LEASE, new_line, under
-from vitehub_chat.testing.checks.material import MANUAL, append, new_key, stored_ids
+from vitehub_chat.testing.checks.material import (
+    FOR_AN_HOUR,
+    FOREVER,
+    MANUAL,
+    append,
+    new_key,
+    stored_ids,
+)
 from vitehub_chat.testing.checks.registry import CheckGroup, OpenState
 from vitehub_chat.testing.clock import FakeClock
 
 group: Final = CheckGroup("rolling")
-
-FOR_AN_HOUR: Final[dict[str, Any]] = {"transcripts": {"retention": "1h"}}
-FOREVER: Final[dict[str, Any]] = {"transcripts": {"retention": "forever"}}
 
 
 @group

@@ -15,6 +15,7 @@ from vitehub_chat.state.values import NewRow, PageRequest, SessionRequest
 from vitehub_chat.testing.checks.expecting import equal, holds, refused
 from vitehub_chat.testing.checks.lines import LEASE, new_line
 from vitehub_chat.testing.checks.material import (
+    FOREVER,
     MANUAL,
     append,
     ids_of,
@@ -235,7 +236,7 @@ async def check_messages_that_were_cut_may_be_sent_again(
 async def check_forever_keeps_what_was_cut(open_state: OpenState, clock: FakeClock) -> None:
     """Put rows aside with the retention `forever`: out of all, shown only to who asks for them."""
     key = new_key()
-    async with open_state(clock, transcripts={"retention": "forever"}) as state:
+    async with open_state(clock, **FOREVER) as state:
         await append(state, key, "m1", "m2", "m3")
         await cut(state, key, "m2")
         await append(state, key, "m2")

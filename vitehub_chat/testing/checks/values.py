@@ -15,14 +15,13 @@ from vitehub_chat.state.contract import AgentState
 from vitehub_chat.testing.checks.contents import METADATA, TEXTS
 from vitehub_chat.testing.checks.expecting import equal, holds, no, refused, yes
 from vitehub_chat.testing.checks.keys import NAMES
-from vitehub_chat.testing.checks.material import append, new_key, stored_ids
+from vitehub_chat.testing.checks.material import FOREVER, append, new_key, stored_ids
 from vitehub_chat.testing.checks.registry import CheckGroup, OpenState
 from vitehub_chat.testing.clock import FakeClock
 
 group: Final = CheckGroup("values")
 
 SHORT: Final = timedelta(milliseconds=100)
-FOREVER: Final[dict[str, Any]] = {"transcripts": {"retention": "forever"}}
 
 
 @group

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import threading
 import time
 from collections.abc import Sequence
 from typing import Final
@@ -19,6 +18,7 @@ from weakref import WeakValueDictionary
 import attrs
 
 from vitehub_chat.errors import ChatError
+from vitehub_chat.model.forking import ForkSafeLock
 from vitehub_chat.state.providers.libsql.answers import Answer, Rows
 from vitehub_chat.state.providers.libsql.circuit import Circuit
 from vitehub_chat.state.providers.libsql.failures import AttemptError, unavailable
@@ -59,7 +59,7 @@ class Lane:
         """Start with an empty lane."""
         self.circuit = Circuit()
         self.position = LogPosition()
-        self._lock = threading.Lock()
+        self._lock = ForkSafeLock()
         self._waiting: list[Job] = []
         self._leader: _Leader | None = None
 

@@ -11,9 +11,11 @@ from collections import OrderedDict
 from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
+from vitehub_chat.state.providers.sqlite.recall import Recall
+from vitehub_chat.state.providers.sqlite.tails import Tails
 from vitehub_chat.state.records import RowRecord, keep_decoded
+from vitehub_chat.state.sql.columns import ROWS
 from vitehub_chat.state.sql.mapping import Columns
-from vitehub_chat.state.sql.rows import ROWS
 
 KEPT_BYTES: Final = 16 * 1024 * 1024
 """How much is kept at most, as far as it can be estimated."""
@@ -33,7 +35,13 @@ class _Kept(NamedTuple):  # made in a third of the time that an attrs value take
 
 
 class KeptRows:
-    """Rows by conversation and number, the least recently used ones leave; threads may share it."""
+    """Rows by conversation and number, the least recently used ones leave; threads may share it.
+
+    Attributes:
+        recall: The windows that were read lately; what is written or forgotten here is no more in
+            them.
+        tails: The newest rows as the writer knows them; who writes changes them, too.
+    """
 
     def __init__(self, limit: int = KEPT_BYTES) -> None:
         """Say how many bytes are kept at most."""
@@ -41,6 +49,8 @@ class KeptRows:
         self._lock = threading.Lock()
         self._kept: OrderedDict[_Key, _Kept] = OrderedDict()
         self._size = 0
+        self.recall = Recall()
+        self.tails = Tails()
 
     def __len__(self) -> int:
         """Return how many rows are kept."""
@@ -64,23 +74,28 @@ class KeptRows:
 
     def put(self, record: RowRecord, columns: Columns) -> None:
         """Keep a row that is being written; whether that is committed need not be known."""
+        self.recall.clear()
         with self._lock:
             self._put(columns[:2], columns, record)
 
     def forget(self, rows: Sequence[RowRecord]) -> None:
         """Forget some rows."""
+        self.recall.clear()
         with self._lock:
             for row in rows:
                 self._drop((row.conversation_key, row.seq))
 
     def forget_conversation(self, conversation_key: int) -> None:
         """Forget the rows of a conversation."""
+        self.recall.clear()
         with self._lock:
             for key in [key for key in self._kept if key[0] == conversation_key]:
                 self._drop(key)
 
     def clear(self) -> None:
         """Forget everything."""
+        self.recall.clear()
+        self.tails.clear()
         with self._lock:
             self._kept.clear()
             self._size = 0

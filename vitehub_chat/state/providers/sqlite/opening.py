@@ -114,4 +114,5 @@ class Opening:
         return self._prepared if self._prepared == found else found
 
     def _statements(self, connection: sqlite3.Connection) -> Statements:
-        return Statements(connection, load_statements("sqlite", self.options.table_prefix))
+        texts = load_statements("sqlite", self.options.table_prefix)
+        return Statements(connection, texts, is_searched=self.options.search)

@@ -10,6 +10,7 @@ from vitehub_chat.state.providers.sqlite.failures import breaks_connection
 from vitehub_chat.state.providers.sqlite.identity import FileIdentity
 from vitehub_chat.state.providers.sqlite.jobs import Job
 from vitehub_chat.state.providers.sqlite.kept import KeptRows
+from vitehub_chat.state.providers.sqlite.recalling import RecallingTables
 from vitehub_chat.state.providers.sqlite.statements import Statements
 from vitehub_chat.state.providers.sqlite.tables import SqliteTables
 
@@ -34,6 +35,7 @@ class Reader:
         self._longest = connection.getlimit(sqlite3.SQLITE_LIMIT_LENGTH)
         self._identity = identity
         self._tables = SqliteTables(statements, kept)
+        self._windows = RecallingTables(statements, kept)
         self._has_misread = False
 
     @property
@@ -56,14 +58,16 @@ class Reader:
     def run_now(self, job: Job, /) -> bool:
         """Run a job without waiting for anybody; False if a worker has to run it.
 
-        That is so if it fails in any way, be it that what it reads is too large.
+        That is so if it fails in any way, be it that what it reads is too large. What was read so
+        before is not read again until the file changes.
         """
         try:
             if self._identity is not None and not self._identity.is_there:
                 return False
             self._set_limits(may_wait=False)
             self._connection.execute("BEGIN")
-            job.run(self._tables)
+            self._windows.begin()
+            job.run(self._windows)
         except Exception:  # noqa: BLE001  the worker finds out again, and tells it
             return False
         finally:

@@ -8,11 +8,12 @@ from typing import Final
 
 from vitehub_chat.state.providers.sqlite.kept import KeptRows
 from vitehub_chat.state.records import RowRecord
+from vitehub_chat.state.sql.columns import ROWS
 from vitehub_chat.state.sql.mapping import Statements, Values
-from vitehub_chat.state.sql.rows import ROWS, SqlRows
+from vitehub_chat.state.sql.rows import SqlRows
 from vitehub_chat.state.tables import RowQuery
 
-_MOST_KEPT: Final = 200
+MOST_KEPT: Final = 200
 """How many rows a query may be for to be kept: those of a window, not all of an export."""
 
 
@@ -37,7 +38,7 @@ class SqliteRows(SqlRows):
 
     def select(self, query: RowQuery, /) -> Sequence[RowRecord]:
         """Return rows in the order asked for; touches about as many as it returns."""
-        if query.order == "ascending" or query.limit > _MOST_KEPT:
+        if query.order == "ascending" or query.limit > MOST_KEPT:
             return super().select(query)
         return self._kept.records_of(self._fetch(query))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Final, TypeVar, cast
 
 import attrs
@@ -21,6 +21,8 @@ from vitehub_chat.state.providers.sqlite.opening import Opening
 from vitehub_chat.state.providers.sqlite.passages import LARGEST_WINDOW, Passages
 from vitehub_chat.state.providers.sqlite.tables import SqliteTables
 from vitehub_chat.state.providers.sqlite.worker import Worker
+from vitehub_chat.state.sql.mapping import Columns, Values
+from vitehub_chat.state.sql.seeking import SqlSeeker
 from vitehub_chat.state.stepped import SteppedAgentState
 from vitehub_chat.state.tables import Transaction
 
@@ -61,7 +63,12 @@ class SqliteAgentState(SteppedAgentState):
     def __init__(self, location: Location, *, clock: Clock, options: StateOptions) -> None:
         is_file = location.path is not None
         features = {"group_commit", *(("durable", "shared") if is_file else ())}
-        super().__init__(clock=clock, features=frozenset(features), retention=options.retention)
+        super().__init__(
+            clock=clock,
+            features=frozenset(features),
+            retention=options.retention,
+            seeker=SqlSeeker(self._ask_reader, self._ask_writer) if options.search else None,
+        )
         self.options = options
         self._opening = Opening(location, options, clock)
         self._engines: dict[int, _Engine] = {}
@@ -96,6 +103,16 @@ class SqliteAgentState(SteppedAgentState):
         """Delete the tables of this prefix from the file, then close it; the file stays."""
         await self.run_write(lambda tables: cast(SqliteTables, tables).drop())
         await self.aclose()
+
+    async def _ask_reader(
+        self, statements: Sequence[tuple[str, Values]]
+    ) -> Sequence[Sequence[Columns]]:
+        return await self.run_read(lambda tables: cast(SqliteTables, tables).ask(statements))
+
+    async def _ask_writer(
+        self, statements: Sequence[tuple[str, Values]]
+    ) -> Sequence[Sequence[Columns]]:
+        return await self.run_write(lambda tables: cast(SqliteTables, tables).ask(statements))
 
     async def _open(self) -> None:
         check_host(is_file=self._opening.location.path is not None)

@@ -16,11 +16,19 @@ class Statements:
     """The named statements of a store on one connection.
 
     Attributes:
+        is_searched: Whether the texts of rows are kept for search.
         has_deleted: Whether content was deleted since this was last set to False.
         has_traces: Whether some of it may still be in the log.
     """
 
-    def __init__(self, connection: sqlite3.Connection, texts: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        connection: sqlite3.Connection,
+        texts: Mapping[str, str],
+        *,
+        is_searched: bool = True,
+    ) -> None:
+        self.is_searched = is_searched
         self._connection = connection
         self._texts = texts
         self.has_deleted = False
@@ -73,6 +81,14 @@ class Statements:
     def change(self, name: str, values: Values) -> int:
         """Run one statement and return how many rows it changed."""
         return self.execute(name, values).rowcount
+
+    def find_data_version(self) -> int:
+        """Return a number that changes when another connection has written.
+
+        A transaction that has begun sees the file as it is now, from here on.
+        """
+        version: int = self._connection.execute("PRAGMA data_version").fetchone()[0]
+        return version
 
     def count_damage(self) -> int:
         """Return how many faults SQLite finds in the pages of the file, at most 100."""

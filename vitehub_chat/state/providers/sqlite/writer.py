@@ -14,7 +14,7 @@ from vitehub_chat.state.providers.sqlite.identity import FileIdentity
 from vitehub_chat.state.providers.sqlite.jobs import Job
 from vitehub_chat.state.providers.sqlite.kept import KeptRows
 from vitehub_chat.state.providers.sqlite.statements import Statements
-from vitehub_chat.state.providers.sqlite.tables import SqliteTables
+from vitehub_chat.state.providers.sqlite.tailing import TailingTables
 
 
 class Writer:
@@ -35,7 +35,7 @@ class Writer:
     ) -> None:
         self._connection = connection
         self._statements = statements
-        self._tables = SqliteTables(statements, kept)
+        self._tables = TailingTables(statements, kept)
         self._cleanup = cleanup
         self._entrance = Entrance(connection, busy_timeout_ms)
         self._busy_timeout_ms = busy_timeout_ms
@@ -88,7 +88,7 @@ class Writer:
         Waiting for the disk takes longest, so whatever comes until then goes along.
         """
         try:
-            self._entrance.begin()
+            self._begin()
             waiting: Sequence[Job] = taken[:]
             if len(waiting) == 1:
                 if not self._run_first(taken[0]):
@@ -107,9 +107,13 @@ class Writer:
             self._roll_back()
         return True
 
+    def _begin(self) -> None:
+        self._entrance.begin()
+        self._tables.begin()
+
     def _run_alone(self, job: Job) -> None:
         try:
-            self._entrance.begin()
+            self._begin()
             if self._run_first(job):
                 self._connection.execute("COMMIT")
         except sqlite3.Error as error:
@@ -132,6 +136,7 @@ class Writer:
         try:
             job.run(self._tables)
         except BaseException as error:  # noqa: BLE001  whoever waits gets it
+            self._tables.undo()
             if not self._connection.in_transaction:
                 return False
             self._fail(job, error)
@@ -144,6 +149,7 @@ class Writer:
         job.fail(error)
 
     def _roll_back(self) -> None:
+        self._tables.undo()
         if self._connection.in_transaction:
             self._connection.execute("ROLLBACK")
 

@@ -93,6 +93,8 @@ class RowsLook:
         session_scope: That scope.
         session_name: That base or id.
         around: A message id in place of `above`, for rows that are `newer`, or of `below`.
+        from_anchor: Only behind the anchor of that session, which was looked up before, in place
+            of `above`.
     """
 
     rank: ClassVar[int] = 2
@@ -107,13 +109,16 @@ class RowsLook:
     above: int = 0
     below: int = EDGE
     around: str | None = None
+    from_anchor: bool = False
 
     def statements(self, asking: Asking, /) -> Sequence[Statement]:
         """Return what to ask."""
         side = "newer" if self.order == "ascending" else "older"
+        if self.from_anchor:
+            side = "anchor"
         values: dict[str, Any] = {
             **attrs.asdict(self),
-            "side": None if self.around is None else side,
+            "side": side if self.around is not None or self.from_anchor else None,
             "least_shown": self.is_shown is True,
             "now": asking.now,
         }
@@ -146,6 +151,11 @@ class RowsLook:
     def _span(self, known: Known, rows: Sequence[RowRecord]) -> Span | None:
         """Return the numbers between which these are all rows."""
         above, below = self.above, self.below
+        if self.from_anchor:
+            anchor = self._last_condensed(known)
+            if anchor is None:
+                return None
+            above = anchor
         if self.around is not None:
             middle = self._middle(known)
             if middle is None:
@@ -158,6 +168,15 @@ class RowsLook:
         if self.order == "ascending":
             return Span(above, rows[-1].seq + 1)
         return Span(rows[-1].seq - 1, below)
+
+    def _last_condensed(self, known: Known) -> int | None:
+        """Return the number behind which rows were looked up; None if that was not learned."""
+        documents = known.conversations[self.encoded].newest_documents
+        place = ("rolling", self._session(known) or 0)
+        if place not in documents:
+            return None
+        document = documents[place]
+        return 0 if document is None else document.number
 
     def _middle(self, known: Known) -> int | None:
         return known.conversations[self.encoded].seqs.get(self.around or "")

@@ -15,13 +15,15 @@ WHERE home_hash = :home_hash AND kind = :kind AND name_hash = :name_hash AND {li
 -- name: numbered_ascending
 -- Documents of one kind by their numbers, the lowest first.
 {select_document}
-WHERE home_hash = :home_hash AND kind = :kind AND number > :above AND number < :below AND {live}
+WHERE home_hash = :home_hash AND kind = :kind AND number > :above AND number < :below
+    AND (:session_key::bigint IS NULL OR session_key = :session_key) AND {live}
 ORDER BY number LIMIT :limit
 
 -- name: numbered_descending
 -- Documents of one kind by their numbers, the highest first.
 {select_document}
-WHERE home_hash = :home_hash AND kind = :kind AND number > :above AND number < :below AND {live}
+WHERE home_hash = :home_hash AND kind = :kind AND number > :above AND number < :below
+    AND (:session_key::bigint IS NULL OR session_key = :session_key) AND {live}
 ORDER BY number DESC LIMIT :limit
 
 -- name: put_aside

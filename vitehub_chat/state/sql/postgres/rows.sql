@@ -15,11 +15,11 @@ id > :above AND id < :below AND (expires_at IS NULL OR expires_at > :now)
 INSERT INTO {prefix}rows (
     id, conversation_key, session_key, session_id, message_id, role, status, created_at,
     recorded_at, turn_no, turn_id, thread_id, author, author_hash, is_shown, fence_key,
-    fence_token, expires_at, body, extra
+    fence_token, expires_at, body, extra, search_text
 ) VALUES (
     :id, :conversation_key, :session_key, :session_id, :message_id, :role, :status, :created_at,
     :recorded_at, :turn_no, :turn_id, :thread_id, :author, :author_hash, :is_shown, :fence_key,
-    :fence_token, :expires_at, :body, :extra
+    :fence_token, :expires_at, :body, :extra, :search_text
 )
 
 -- name: replace
@@ -42,7 +42,8 @@ UPDATE {prefix}rows SET
     fence_token = :fence_token,
     expires_at = :expires_at,
     body = :body,
-    extra = :extra
+    extra = :extra,
+    search_text = :search_text
 WHERE id = :id
 
 -- name: conversation_ascending
@@ -106,4 +107,41 @@ ORDER BY written.id LIMIT :limit
 DELETE FROM {prefix}rows WHERE id IN (
     SELECT id FROM {prefix}rows WHERE expires_at <= :now
     ORDER BY expires_at, id LIMIT :limit FOR UPDATE SKIP LOCKED
+)
+
+-- name: search
+-- Rows of some sessions in whose text words occur, and those whose text is not kept for search.
+SELECT
+    found.conversation_key, found.id & 4294967295, found.session_key, found.session_id,
+    found.message_id, found.role, found.status, found.created_at, found.recorded_at, found.turn_no,
+    found.turn_id, found.thread_id, found.author, found.is_shown, found.body, found.extra,
+    found.fence_key, found.fence_token, found.expires_at, found.search_text IS NOT NULL
+FROM json_array_elements_text(:sessions::json) WITH ORDINALITY AS chosen(key, place)
+JOIN {prefix}rows AS found ON found.session_key = chosen.key::bigint
+WHERE (chosen.place > 1 OR found.id & 4294967295 < :below)
+    AND (found.expires_at IS NULL OR found.expires_at > :now)
+    AND (:role::text IS NULL OR found.role = :role::text)
+    AND coalesce(found.created_at, found.recorded_at) >= :after
+    AND coalesce(found.created_at, found.recorded_at) < :before
+    AND (
+        found.created_at IS NULL OR found.created_at >= :since
+        OR (:spares_system::int <> 0 AND found.role = 'system')
+    )
+    AND (
+        found.search_text IS NULL OR NOT EXISTS (
+            SELECT 1 FROM json_array_elements_text(:words::json) AS word(value)
+            WHERE strpos(found.search_text, word.value) = 0
+        )
+    )
+ORDER BY chosen.place, found.id DESC LIMIT :limit
+
+-- name: unsearched
+-- Rows of all conversations above a number whose text is not kept for search.
+{select_row} WHERE id > :after AND search_text IS NULL ORDER BY id LIMIT :limit
+
+-- name: keep_search_text
+-- Keep the text of a row that has none and has not changed; who writes it now keeps it, too.
+UPDATE {prefix}rows SET search_text = :search_text WHERE id = (
+    SELECT id FROM {prefix}rows
+    WHERE id = :id AND search_text IS NULL AND body = :body FOR UPDATE SKIP LOCKED
 )

@@ -52,7 +52,7 @@ class ScratchDocuments:
         found = self._work.known.numbered.get(query)
         if found is None:
             raise Miss(NumberedLook(query))
-        return found
+        return [each for each in found if _live(each, query.now) is not None]
 
     def put_aside(self, after: tuple[str, str, str], limit: int, /) -> Sequence[DocumentRecord]:
         """Return rows of all conversations that were put aside, by home, kind and name."""

@@ -20,13 +20,15 @@ ORDER BY number DESC, created_at DESC LIMIT 1
 -- name: numbered_ascending
 -- Documents of one kind by their numbers, the lowest first.
 {select_document}
-WHERE home = :home AND kind = :kind AND number > :above AND number < :below AND {live}
+WHERE home = :home AND kind = :kind AND number > :above AND number < :below
+    AND (:session_key IS NULL OR session_key = :session_key) AND {live}
 ORDER BY number LIMIT :limit
 
 -- name: numbered_descending
 -- Documents of one kind by their numbers, the highest first.
 {select_document}
-WHERE home = :home AND kind = :kind AND number > :above AND number < :below AND {live}
+WHERE home = :home AND kind = :kind AND number > :above AND number < :below
+    AND (:session_key IS NULL OR session_key = :session_key) AND {live}
 ORDER BY number DESC LIMIT :limit
 
 -- name: put_aside

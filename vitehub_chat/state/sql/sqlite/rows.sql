@@ -21,11 +21,11 @@ WHERE conversation_key = :conversation_key AND message_id = :message_id
 INSERT INTO {prefix}rows (
     id, conversation_key, session_key, session_id, message_id, role, status, created_at,
     recorded_at, turn_no, turn_id, thread_id, author, is_shown, fence_key, fence_token, expires_at,
-    body, extra
+    body, extra, search_text
 ) VALUES (
     :id, :conversation_key, :session_key, :session_id, :message_id, :role, :status, :created_at,
     :recorded_at, :turn_no, :turn_id, :thread_id, :author, :is_shown, :fence_key, :fence_token,
-    :expires_at, :body, :extra
+    :expires_at, :body, :extra, :search_text
 )
 
 -- name: delete_expired
@@ -52,7 +52,8 @@ UPDATE {prefix}rows SET
     fence_token = :fence_token,
     expires_at = :expires_at,
     body = :body,
-    extra = :extra
+    extra = :extra,
+    search_text = :search_text
 WHERE id = :id
 
 -- name: conversation_ascending
@@ -134,3 +135,38 @@ DELETE FROM {prefix}rows WHERE id IN (
 UPDATE {prefix}rows SET expires_at = NULL WHERE id IN (
     SELECT id FROM {prefix}rows WHERE expires_at IS NOT NULL LIMIT :limit
 )
+
+-- name: search
+-- Rows of some sessions in whose text words occur, and those whose text is not kept for search.
+SELECT
+    found.conversation_key, found.id & 4294967295, found.session_key, found.session_id,
+    found.message_id, found.role, found.status, found.created_at, found.recorded_at, found.turn_no,
+    found.turn_id, found.thread_id, found.author, found.is_shown, found.body, found.extra,
+    found.fence_key, found.fence_token, found.expires_at, found.search_text IS NOT NULL
+FROM json_each(:sessions) AS chosen CROSS JOIN {prefix}rows AS found
+    INDEXED BY {prefix}rows_session ON found.session_key = chosen.value
+WHERE (chosen.key > 0 OR found.id & 4294967295 < :below)
+    AND (found.expires_at IS NULL OR found.expires_at > :now)
+    AND (:role IS NULL OR found.role = :role)
+    AND coalesce(found.created_at, found.recorded_at) >= :after
+    AND coalesce(found.created_at, found.recorded_at) < :before
+    AND (
+        found.created_at IS NULL OR found.created_at >= :since
+        OR (:spares_system <> 0 AND found.role = 'system')
+    )
+    AND (
+        found.search_text IS NULL OR NOT EXISTS (
+            SELECT 1 FROM json_each(:words) AS word
+            WHERE instr(found.search_text, word.value) = 0
+        )
+    )
+ORDER BY chosen.key, found.id DESC LIMIT :limit
+
+-- name: unsearched
+-- Rows of all conversations above a number whose text is not kept for search.
+{select_row} WHERE id > :after AND search_text IS NULL ORDER BY id LIMIT :limit
+
+-- name: keep_search_text
+-- Keep the text of a row for search, if it has none yet and is still the same row.
+UPDATE {prefix}rows SET search_text = :search_text
+WHERE id = :id AND search_text IS NULL AND body = :body

@@ -199,9 +199,20 @@ ORDER BY number DESC, created_at DESC LIMIT 1
     WHERE conversation_key = {conversation} AND message_id = :around
 )
 
+-- name: anchor
+-- The number of the last row that is condensed in the session whose rows are wanted.
+coalesce((
+    SELECT number FROM {prefix}documents
+    WHERE home = :encoded AND kind = 'rolling' AND session_key = {session_of_rows}
+        AND {live_document}
+    ORDER BY number DESC, created_at DESC LIMIT 1
+), 0)
+
 -- name: above
 -- The number in the table above which rows are wanted.
-({conversation} << 32) + CASE :side WHEN 'newer' THEN {middle} ELSE :above END
+({conversation} << 32) + CASE :side
+    WHEN 'newer' THEN {middle} WHEN 'anchor' THEN {anchor} ELSE :above
+END
 
 -- name: below
 -- The number in the table below which rows are wanted.

@@ -1,0 +1,172 @@
+"""The tools with which a model looks into past conversations."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.agent.support import TRANSCRIPT, agent_of, run, say, turn
+from vitehub_chat import Agent, DriverCall, run_agent
+from vitehub_chat.agent.driver import ToolSpec
+from vitehub_chat.agent.search_tools import NOTE
+
+
+class Caller:
+    """A driver that calls one tool and keeps what it gives."""
+
+    def __init__(self) -> None:
+        self.tool: str | None = None
+        self.given: dict[str, Any] = {}
+        self.tools: list[ToolSpec] = []
+        self.result: Any = None
+
+    async def __call__(self, call: DriverCall) -> str:
+        self.tools = list(call.tools)
+        if self.tool is not None:
+            tool = next(each for each in call.tools if each.name == self.tool)
+            self.result = await tool.call(**self.given)
+        return "fine"
+
+    async def use(self, agent: Agent, tool: str, *, turn_: dict[str, Any], **given: Any) -> Any:
+        self.tool, self.given = tool, given
+        await run(agent, turn_)
+        self.tool = None
+        return self.result
+
+
+def agent_with(caller: Caller, url: Any, **options: Any) -> Agent:
+    return agent_of(caller, url, search_tools=True, **options)
+
+
+def by(user: str | None, text: str, message_id: str, thread: str) -> dict[str, Any]:
+    more = {} if user is None else {"user_key": user}
+    return turn(say(text, message_id), thread=thread, **more)
+
+
+async def test_without_the_option_there_are_none(url: str) -> None:
+    caller = Caller()
+    async with agent_of(caller, url) as agent:
+        await run(agent, turn(say("hi", "m1")))
+    assert caller.tools == []
+
+
+async def test_without_a_state_and_in_a_direct_call_there_are_none(url: str) -> None:
+    caller = Caller()
+    await run(agent_with(caller, None), turn(say("hi", "m1")))
+    assert caller.tools == []
+    async with agent_with(caller, url) as agent:
+        await run_agent(agent, "hi")
+        assert caller.tools == []
+        await run(agent, turn(say("hi", "m1")))
+    assert [tool.name for tool in caller.tools] == ["conversation_search", "conversation_get"]
+
+
+async def test_a_hit_of_another_conversation_leads_to_its_messages(url: str) -> None:
+    caller = Caller()
+    async with agent_with(caller, url, trigger_history=TRANSCRIPT) as agent:
+        await run(agent, by("ann", "My cat is called Minka", "m1", "old"))
+        now = by("ann", "what is my CAT called?", "m2", "new")
+        found = await caller.use(agent, "conversation_search", turn_=now, query="cat called")
+        assert found["note"] == NOTE
+        [hit] = found["hits"]
+        assert (hit["message_id"], hit["role"], hit["seq"]) == ("m1", "user", 1)
+        assert hit["snippet"] == "My **cat** is **called** Minka"
+        now = by("ann", "and then?", "m3", "new")
+        given = {"conversation": hit["conversation"], "around": hit["message_id"]}
+        read = await caller.use(agent, "conversation_get", turn_=now, **given)
+        assert read["messages"][0]["message_id"] == "m1"
+        assert [each["role"] for each in read["messages"]] == ["user", "assistant"]
+        assert read["messages"][0]["parts"] == [{"type": "text", "text": "My cat is called Minka"}]
+        assert (read["note"], read["truncated"]) == (NOTE, False)
+
+
+async def test_what_the_model_has_before_it_is_left_out(url: str) -> None:
+    caller = Caller()
+    window = {"source": "transcript", "max_messages": 3}
+    async with agent_with(caller, url, trigger_history=window) as agent:
+        for number in range(4):
+            await run(agent, by("ann", f"tea {number}", f"m{number}", "t"))
+        now = by("ann", "tea?", "m4", "t")
+        found = await caller.use(agent, "conversation_search", turn_=now, query="tea", limit=2)
+        assert [hit["message_id"] for hit in found["hits"]] == ["m2", "m1"]
+        now = by("ann", "so?", "m5", "t")
+        given = {"conversation": found["hits"][0]["conversation"], "max_messages": 50}
+        read = await caller.use(agent, "conversation_get", turn_=now, **given)
+        users = [each["message_id"] for each in read["messages"] if each["role"] == "user"]
+        assert users == ["m0", "m1", "m2", "m3"]
+        assert read["left_out"] == 3
+
+
+async def test_l173_a_model_sees_the_conversations_of_one_person_alone(url: str) -> None:
+    caller = Caller()
+    async with agent_with(caller, url) as agent:
+        await run(agent, by("bob", "the secret of bob", "b1", "bobs"))
+        await run(agent, by("ann", "the secret of ann", "a1", "anns"))
+        now = by("bob", "?", "b2", "bobs")
+        found = await caller.use(agent, "conversation_search", turn_=now, query="secret of")
+        [bobs] = found["hits"]
+        now = by("ann", "!", "a2", "anns")
+        found = await caller.use(agent, "conversation_search", turn_=now, query="secret")
+        assert [hit["message_id"] for hit in found["hits"]] == ["a1"]
+        for name in (bobs["conversation"], "x", "", "1:t", "4:bobs-", "-4:bobs-"):
+            now = by("ann", "!", f"a {name}", "anns")
+            read = await caller.use(agent, "conversation_get", turn_=now, conversation=name)
+            assert (name, read["error"]["code"] in {"not_found", "invalid_input"}) == (name, True)
+            assert "messages" not in read
+
+
+async def test_without_an_owner_the_model_sees_this_conversation_alone(url: str) -> None:
+    caller = Caller()
+    async with agent_with(caller, url) as agent:
+        await run(agent, by(None, "tea here", "m1", "here"))
+        await run(agent, by(None, "tea there", "m2", "there"))
+        await run(agent, by("ann", "tea of ann", "m3", "hers"))
+        now = by(None, "?", "m4", "here")
+        found = await caller.use(agent, "conversation_search", turn_=now, query="tea")
+        assert [hit["message_id"] for hit in found["hits"]] == ["m1"]
+        now = by(None, "?", "m5", "there")
+        given = {"conversation": found["hits"][0]["conversation"]}
+        read = await caller.use(agent, "conversation_get", turn_=now, **given)
+        assert read["error"]["code"] == "not_found"
+
+
+async def test_the_owner_may_come_from_identity(url: str) -> None:
+    caller = Caller()
+
+    def identity(context: dict[str, Any]) -> str:
+        return str(context["chat"]["user"]["id"])
+
+    async with agent_with(caller, url, identity=identity) as agent:
+        for user, thread in (("ann", "t1"), ("bob", "t2"), ("ann", "t3")):
+            given = turn(say(f"tea of {user}", thread), thread=thread, user={"id": user})
+            found = await caller.use(agent, "conversation_search", turn_=given, query="tea")
+        assert [hit["message_id"] for hit in found["hits"]] == ["t1"]
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"query": "tea", "limit": 0},
+        {"query": "tea", "limit": "5"},
+        {"query": "tea", "after": "yesterday"},
+        {"query": 5},
+        {"query": "tea", "role": 5},
+    ],
+)
+async def test_wrong_input_of_a_model_fails_no_turn(url: str, given: dict[str, Any]) -> None:
+    caller = Caller()
+    async with agent_with(caller, url) as agent:
+        now = by("ann", "hi", "m1", "t")
+        found = await caller.use(agent, "conversation_search", turn_=now, **given)
+    assert found["error"]["code"] == "invalid_input"
+    assert "hits" not in found
+
+
+async def test_without_an_index_the_model_is_told(url: str) -> None:
+    caller = Caller()
+    state = {"url": url, "search": False}
+    async with agent_with(caller, state) as agent:
+        now = by("ann", "hi", "m1", "t")
+        found = await caller.use(agent, "conversation_search", turn_=now, query="hi")
+    assert found["error"]["code"] == "config_error"

@@ -1,0 +1,1 @@
+"""The console: conversations in a browser, for whoever looks after an agent."""
