@@ -13,10 +13,16 @@ from pathlib import Path
 from tests.cli.helpers import COMMAND, store
 
 
+PROMPT = b"[y/N]:"
+
+
 def on_a_terminal(
     folder: Path, *arguments: str, typed: str = "", code: int = 0, output: int | None = None
 ) -> str:
-    """Run the command on a terminal, or with its output elsewhere, and return what it shows."""
+    """Run the command on a terminal, or with its output elsewhere, and return what it shows.
+
+    What is `typed` is typed once it asks.
+    """
     main, other = pty.openpty()
     environ = {**os.environ, "COLUMNS": "200", "TERM": "xterm"}
     process = subprocess.Popen(
@@ -29,8 +35,11 @@ def on_a_terminal(
         preexec_fn=take_terminal,  # noqa: PLW1509 - for Ctrl-C, and there is one thread
     )
     os.close(other)
+    written = b""
+    while typed and PROMPT not in written:
+        written += os.read(main, 65536)
     os.write(main, typed.encode())
-    written = b"".join(iter(lambda: read(main), b""))
+    written += b"".join(iter(lambda: read(main), b""))
     os.close(main)
     assert process.wait() == code
     return written.decode()

@@ -114,6 +114,8 @@ def test_looking_after_a_message_adds_up_nothing() -> None:
         async with open_agent_state("memory:", clock=LoopClock()) as state:
             debounce = chat(concurrency={"strategy": "debounce", "debounce_ms": 10})
             agent = define_agent(name="a", driver=answer, capabilities=[debounce], state=state)
+            # Made in a thread, during which the time of this loop would run away.
+            await agent.runtime()._open_driver()
             await agent.runtime().accept(said("A"))
             await asyncio.sleep(10)
             await agent.runtime().accept(said("B"))

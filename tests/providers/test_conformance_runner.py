@@ -100,8 +100,8 @@ async def test_states_that_a_check_left_open_are_closed() -> None:
 
 
 async def test_one_store_options_and_steps_are_found_out() -> None:
-    assert await find_features(open_named) == {"one_store", "options", "steps"}
-    assert await find_features(open_apart) == {"steps"}
+    assert await find_features(open_named) == {"one_store", "options", "search", "steps"}
+    assert await find_features(open_apart) == {"search", "steps"}
 
 
 async def test_a_store_that_cannot_be_opened_is_no_result() -> None:

@@ -93,7 +93,7 @@ async def test_p20_ten_opens_each_of_four_processes_migrate_once(place: Place) -
             process.stdin.flush()
         answers = [process.stdout.readline() for process in processes if process.stdout]
         assert answers == ["done\n"] * 4
-        assert each.query("SELECT version FROM $schema") == [(1,)]
+        assert each.query("SELECT version FROM $schema") == [(1,), (2,)]
         assert each.query("SELECT version FROM $requests_schema") == [(1,)]
         assert each.query("SELECT count(*) FROM $meta") == [(1,)]
     for process in processes:

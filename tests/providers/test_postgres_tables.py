@@ -65,7 +65,7 @@ QUERIES = {
 
 
 ROW = """conversation_key session_key session_id role status created_at recorded_at turn_no turn_id
-thread_id author is_shown fence_key fence_token expires_at body extra"""
+thread_id author is_shown fence_key fence_token expires_at body extra search_text"""
 
 
 class OneForEach(dict[str, Any]):
@@ -225,6 +225,7 @@ def test_every_value_of_a_statement_is_a_parameter() -> None:
         *("waiting", "running", "recorded", "ended", "lost", "pending"),
         *("hidden", "superseded", "", "UTF8", "floor", "lock:", "conversation:"),
         *("p_schema", "p_requests_schema", "p_conversation_numbers", "p_session_numbers"),
+        *("anchor", "rolling"),
         *("base", "id", "newer", "older", "{}", r'.*"message_id": ?("(?:[^"\\]|\\.)*")'),
     }
 

@@ -192,26 +192,28 @@ async def test_a_write_that_comes_late_is_refused_once_it_was_made_anew() -> Non
         assert ids_of(await stored(state, key)) == ["m1", "m2"]
 
 
-async def test_an_error_is_given_once_a_late_write_cannot_happen_any_more() -> None:
-    driver, clock = SeamDriver(":memory:"), FakeClock()
-    async with seam_state(driver, clock) as state:
+async def test_an_error_is_given_once_a_late_write_cannot_happen_any_more(tmp_path: Path) -> None:
+    path, clock = f"{tmp_path}/state.db", FakeClock()
+    driver, late = SeamDriver(path), list[Sequence[Statement]]()
+    batch = driver.batch
+    async with seam_state(driver, clock) as state, seam_state(SeamDriver(path), clock) as other:
         line = new_line(state)
         grant = await line.start("a")
-        late: list[Sequence[Statement]] = []
 
-        def keep(statements: Sequence[Statement]) -> Fault:
+        async def overtaken(statements: Sequence[Statement]) -> object:
             if is_read(statements) or late:
-                return None
+                return await batch(statements)
             late.append(statements)
             clock.advance(minutes=1)
+            await line.seen_by(other).take()
             raise StateUnavailableError(outcome="unknown")
 
-        driver.fault = keep
+        driver.batch = overtaken  # type: ignore[method-assign,assignment]
         with pytest.raises(StateConflictError) as caught:
             await line.record(grant)
         assert caught.value.code == "lock_lost"
         with pytest.raises(StateConflictError):
-            await driver.batch(late[0])
+            await batch(late[0])
         assert await stored(state, line.key) == []
 
 

@@ -157,7 +157,7 @@ async def test_p20_ten_opens_each_of_four_processes_migrate_once(tmp_path: Path)
         answers = [process.stdout.readline() for process in processes if process.stdout]
         assert answers == ["done\n"] * 4
         path = tmp_path / f"{number}.db"
-        assert query(path, "SELECT version FROM $schema") == [(1,), (2,)]
+        assert query(path, "SELECT version FROM $schema") == [(1,), (2,), (3,)]
         assert query(path, "SELECT count(*) FROM $meta") == [(1,)]
         assert query(path, "PRAGMA auto_vacuum") == [(2,)]
     for process in processes:

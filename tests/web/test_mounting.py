@@ -36,6 +36,7 @@ def test_every_route_is_an_exact_one(path: str) -> None:
         f"{base}/history",
         f"{base}/history/turns",
         f"{base}/history/window",
+        f"{base}/history/search",
         f"{base}/history/summary",
         f"{base}/history/export",
         f"{base}/sessions",

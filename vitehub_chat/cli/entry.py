@@ -16,6 +16,11 @@ def main() -> int:
         error = MissingDependencyError("the command 'vitehub-chat'", extra="cli")
         failures.report(failures.failure_of(error), as_json=failures.JSON_FLAG in sys.argv)
         return failures.MISSING_EXTRA
-    from vitehub_chat.cli.app import cli  # noqa: PLC0415 - needs the extra
+    try:
+        from vitehub_chat.cli.app import cli  # noqa: PLC0415 - needs the extra
 
-    return cli.run(sys.argv[1:])
+        return cli.run(sys.argv[1:])
+    except KeyboardInterrupt:  # before a command began
+        interrupted = failures.Failure("interrupted", "interrupted", failures.FAILED)
+        failures.report(interrupted, as_json=failures.JSON_FLAG in sys.argv)
+        return failures.FAILED

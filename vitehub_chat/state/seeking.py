@@ -32,7 +32,7 @@ class TextQuery:
         after: Only rows said at this time or later.
         before: Only rows said before this time.
         since: Rows that have a time before this one are too old.
-        spares_system: Whether system messages never are.
+        spared_role: Rows of this role never are, or None.
         below: Of the first session only rows with a number below this one, or None.
         limit: At most so many.
         now: Rows that have expired by then are left out.
@@ -44,7 +44,7 @@ class TextQuery:
     after: int = EARLIEST
     before: int = LATEST
     since: int = EARLIEST
-    spares_system: bool = False
+    spared_role: str | None = None
     below: int | None = None
     limit: int
     now: int
@@ -55,7 +55,7 @@ class TextQuery:
             return False
         if self.role is not None and row.role != self.role:
             return False
-        is_spared = row.created_at is None or (self.spares_system and row.role == "system")
+        is_spared = row.created_at is None or row.role == self.spared_role
         said_at = row.recorded_at if row.created_at is None else row.created_at
         return (is_spared or said_at >= self.since) and self.after <= said_at < self.before
 

@@ -52,7 +52,7 @@ def _values_of(query: TextQuery) -> dict[str, Any]:
         "after": query.after,
         "before": query.before,
         "since": query.since,
-        "spares_system": int(query.spares_system),
+        "spared_role": query.spared_role,
         "below": _ALL if query.below is None else query.below,
         "limit": query.limit,
         "now": query.now,

@@ -210,7 +210,7 @@ def _query_of(request: SearchRequest, words: tuple[str, ...], now: int) -> TextQ
         after=EARLIEST if request.after is None else to_epoch_us(request.after),
         before=LATEST if request.before is None else to_epoch_us(request.before),
         since=EARLIEST if age is None else to_epoch_us(age.since),
-        spares_system=age is not None and age.spares_system,
+        spared_role="system" if age is not None and age.spares_system else None,
         limit=request.limit,
         now=now,
     )

@@ -275,6 +275,7 @@ async def check_messages_stored_without_search_are_found(
     """Find also what was stored or changed while the option `search` was off."""
     key = new_key()
     async with open_state(clock) as state:
+        await state.admin.migrate()
         await _store(state, key, m1="tea", m2="tea")
         async with open_state(clock, search=False) as without:
             no("search" in without.features, "the feature without the option")

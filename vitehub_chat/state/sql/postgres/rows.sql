@@ -125,7 +125,7 @@ WHERE (chosen.place > 1 OR found.id & 4294967295 < :below)
     AND coalesce(found.created_at, found.recorded_at) < :before
     AND (
         found.created_at IS NULL OR found.created_at >= :since
-        OR (:spares_system::int <> 0 AND found.role = 'system')
+        OR found.role = :spared_role::text
     )
     AND (
         found.search_text IS NULL OR NOT EXISTS (

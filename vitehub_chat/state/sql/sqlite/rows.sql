@@ -152,7 +152,7 @@ WHERE (chosen.key > 0 OR found.id & 4294967295 < :below)
     AND coalesce(found.created_at, found.recorded_at) < :before
     AND (
         found.created_at IS NULL OR found.created_at >= :since
-        OR (:spares_system <> 0 AND found.role = 'system')
+        OR found.role = :spared_role
     )
     AND (
         found.search_text IS NULL OR NOT EXISTS (
