@@ -35,7 +35,11 @@ def answer(call: Any) -> str:
 
 def furnish(desk: Desk) -> None:
     """Fill a desk with conversations."""
-    desk.store([text("g1", "The invoice is empty."), text("g2", "Fixed.", "assistant")], "acme/shop#7", "github")
+    desk.store(
+        [text("g1", "The invoice is empty."), text("g2", "Fixed.", "assistant")],
+        "acme/shop#7",
+        "github",
+    )
     desk.store([text("h1", HOSTILE), text("h2", "I cannot do that.", "assistant")], "hostile")
     for number, words in enumerate(SAID):
         at = BEGINS + timedelta(minutes=number)
