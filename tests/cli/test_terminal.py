@@ -12,7 +12,6 @@ from pathlib import Path
 
 from tests.cli.helpers import COMMAND, store
 
-
 PROMPT = b"[y/N]:"
 
 

@@ -221,16 +221,16 @@ def test_a_search_that_is_not_there_is_said_to_be_so(desk: Desk, look: Look, sta
     viewer.until(lambda: "Searching is not available here." in viewer.text("#panel-body"))
 
 
-@pytest.mark.parametrize(("words", "is_full"), [(30, False), (400, True)])
+@pytest.mark.parametrize(("words", "mark"), [(30, ""), (400, ", nearly full")])
 def test_the_ring_tells_how_full_the_context_is(
-    set_desk: SetDesk, look: Look, words: int, is_full: bool
+    set_desk: SetDesk, look: Look, words: int, mark: str
 ) -> None:
     desk = set_desk(options={"context": {"window_tokens": 500, "reserve_output_tokens": 50}})
     desk.turn(text("m1", "word " * words))
     viewer = look(desk)
     viewer.enter()
     viewer.until(lambda: " of 450 tokens" in viewer.ask(RING))
-    assert ("nearly full" in viewer.ask(RING)) is is_full
+    assert viewer.ask(RING).partition("%)")[2] == mark
     share = viewer.ask("() => document.getElementById('used').getAttribute('stroke-dasharray')")
     assert float(share.split()[0]) > 0
 
