@@ -107,7 +107,7 @@ async def test_a_message_that_is_accepted_while_its_agent_closes_is_left_to_othe
 
 def test_looking_after_a_message_adds_up_nothing() -> None:
     async def answer(call: DriverCall) -> str:
-        await asyncio.sleep(100)
+        await asyncio.sleep(60)
         return f"re {call.text}"
 
     async def main() -> None:
@@ -120,7 +120,7 @@ def test_looking_after_a_message_adds_up_nothing() -> None:
             await asyncio.sleep(10)
             await agent.runtime().accept(said("B"))
             # It is looked after four times a second.
-            await asyncio.sleep(80)
+            await asyncio.sleep(40)
             assert len(listeners_of(agent)) == 2
             assert max(listeners_of(agent)) < 10
             await rest(agent)

@@ -29,6 +29,8 @@ from vitehub_chat.errors import ChatError  # noqa: E402
 
 AT_ONCE = 3
 """How many messages of a thread are on their way at a time."""
+ENDED = {"complete", "coalesced", "interrupted"}
+"""What is recorded: sending such a message again would change nothing."""
 
 
 def tell(*facts: str | None) -> None:
@@ -59,7 +61,7 @@ async def send(agent: Agent, text: str) -> None:
             tell("failed", text, error.code)
         else:
             tell(result.status, text, result.text, result.session_id)
-            if result.status in {"complete", "coalesced"}:
+            if result.status in ENDED:
                 return
         await asyncio.sleep(0.1)
 
@@ -112,6 +114,8 @@ async def main(
                 await send(agent, text)
 
         await asyncio.gather(*(send_all(thread) for thread in threads for _ in range(AT_ONCE)))
+        # A turn that was taken over from a dead process would be interrupted by closing.
+        await agent.runtime().settle(timedelta(seconds=30))
         await agent.aclose()
     tell("over")
 

@@ -11,6 +11,7 @@ from vitehub_chat.conversation import events
 from vitehub_chat.conversation.exporting import SUMMARY_KINDS, SummaryKind, export_lines
 from vitehub_chat.conversation.formats import FormatKeywords, format_rows
 from vitehub_chat.conversation.memory.clearing import Cleared, Clearing
+from vitehub_chat.conversation.planning import newest_budget
 from vitehub_chat.conversation.pruning import prune_rows
 from vitehub_chat.conversation.retention import age_limit
 from vitehub_chat.errors import InputError, NotFoundError
@@ -96,7 +97,8 @@ class Conversation:
         """Return one page of rows, ascending.
 
         Without a cursor the newest ones; with one those before or after its position. `around` is
-        a message id, which comes in the middle. A limit above 100 is 100. With
+        a message id, which comes in the middle. A limit above 100 is 100. The newest page also has
+        the `context_budget` of the turn that ended last. With
         `include_superseded` rows come, too, that were cut off and kept by the retention `forever`.
 
         Raises:
@@ -122,7 +124,10 @@ class Conversation:
         request = attrs.evolve(request, not_older_than=self._age_limit(state))
         page = await state.transcripts.page(self.key, request=request)
         self._report(page.unreadable)
-        return page
+        if cursor is not None or around is not None or not page.items:
+            return page
+        budget = await newest_budget(state, self.key, self.session_id)
+        return attrs.evolve(page, context_budget=budget)
 
     async def turns(self, *, limit: int = 100, cursor: str | None = None) -> TurnPage:
         """Return one light row per user message, ascending from the first.

@@ -5,9 +5,12 @@ from __future__ import annotations
 from datetime import datetime
 
 from vitehub_chat.conversation.driving import Invocation
+from vitehub_chat.errors import StateError
+from vitehub_chat.model.keys import ConversationKey
 from vitehub_chat.model.plans import AnsweredBy, PlanSummary, TurnPlan, plan_entries
-from vitehub_chat.model.results import PreparedInvocation
+from vitehub_chat.model.results import ContextBudget, PreparedInvocation
 from vitehub_chat.model.rows import RowStatus
+from vitehub_chat.state.contract import AgentState
 
 
 def plan_of(
@@ -40,3 +43,20 @@ def summary_of(prepared: PreparedInvocation) -> PlanSummary | None:
     if budget is None or version is None or budget.summary_through_seq is None:
         return None
     return PlanSummary(version, budget.summary_through_seq)
+
+
+async def newest_budget(
+    state: AgentState, key: ConversationKey, session_id: str | None
+) -> ContextBudget | None:
+    """Return what the turn that ended last used; None also if its plan cannot be read.
+
+    Raises:
+        StateError: The state failed.
+    """
+    try:
+        plan = await state.plans.get(key, session_id=session_id)
+    except StateError as error:
+        if error.code != "corrupt":
+            raise
+        return None
+    return None if plan is None else plan.context_budget

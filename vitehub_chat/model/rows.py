@@ -131,7 +131,7 @@ class HistoryPage:
         generation: Rises with every truncate and clear.
         reset: The conversation was cut below the cursor; load it anew.
         live_edge_seq: The newest visible seq, or 0.
-        context_budget: What the newest turn used, or None.
+        context_budget: What the turn that ended last used; None elsewhere than on the newest page.
         unreadable: The numbers of rows of this page that cannot be read; they stay stored.
     """
 
