@@ -29,8 +29,6 @@ from vitehub_chat.errors import ChatError  # noqa: E402
 
 AT_ONCE = 3
 """How many messages of a thread are on their way at a time."""
-ENDED = {"complete", "coalesced", "interrupted"}
-"""What is recorded: sending such a message again would change nothing."""
 
 
 def tell(*facts: str | None) -> None:
@@ -61,7 +59,8 @@ async def send(agent: Agent, text: str) -> None:
             tell("failed", text, error.code)
         else:
             tell(result.status, text, result.text, result.session_id)
-            if result.status in ENDED:
+            # The end of a run that died is not recorded: then the message has to be sent again.
+            if result.status != "dropped" and result.session_id is not None:
                 return
         await asyncio.sleep(0.1)
 

@@ -148,7 +148,7 @@ async def check(home: Home, state: AgentState, senders: tuple[Sender, Sender]) -
     assert [each for each in ends if each[3] != session_of(each[1])] == []
     for name in THREADS:
         sent = {text for sender in senders for text in sender.sent if text.split()[0] == name}
-        assert len(sent) > 10
+        assert sent
         thread = await read_thread(home, state, name)
         check_each_is_answered_once(thread, sent, answered_by)
         check_sessions(thread)
