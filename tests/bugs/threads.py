@@ -1,7 +1,6 @@
 """Threads: very many of them, with one message each, through the steps of a store in memory.
 
-The steps are called as the store's own calls do, without what lies around them, or a million would
-take minutes.
+The steps are called as the store's own calls do, without what lies around them.
 """
 
 from __future__ import annotations
@@ -136,10 +135,11 @@ def _die(tx: MemoryTables, _: Sequence[str], now: int) -> int:
     return later
 
 
+THREADS = int(os.environ.get("VITEHUB_THREADS", "100000"))
+"""How many threads there are in all; a million take some minutes."""
 ENDINGS = (
-    Ending("answered", 250_000, _end_as("complete")),
-    Ending("failed", 250_000, _end_as("error")),
-    Ending("taken_back", 350_000, _take_back),
-    Ending("left_by_the_dead", 150_000, _die),
+    Ending("answered", THREADS // 4, _end_as("complete")),
+    Ending("failed", THREADS // 4, _end_as("error")),
+    Ending("taken_back", THREADS // 4, _take_back),
+    Ending("left_by_the_dead", THREADS // 4, _die),
 )
-"""Together they have a million threads; a test each, so that workers share them."""
