@@ -117,6 +117,7 @@ async def check_search_is_kept_to_its_tenant_agent_and_owner(
     """Return messages of exactly one tenant, of one agent and of one owner if they are named."""
     tenant = new_tenant()
     async with open_state(clock) as state:
+        word = f"zebra{tenant[-9:]}"
         for number, (each, agent, user) in enumerate(
             [
                 (tenant, AGENT, "ann"),
@@ -127,7 +128,6 @@ async def check_search_is_kept_to_its_tenant_agent_and_owner(
         ):
             key = ConversationKey(each, agent, "portal", new_id())
             session = SessionRequest(conversation=key, user_key=user)
-            word = f"zebra{tenant[-9:]}"
             await state.transcripts.append(session, rows=[row(f"m{number}", word)])
         wanted: tuple[tuple[str | None, str | None, list[str]], ...] = (
             (AGENT, "ann", ["m0"]),
