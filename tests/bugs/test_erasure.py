@@ -6,6 +6,7 @@ import asyncio
 import json
 import sqlite3
 from contextlib import closing
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -312,3 +313,27 @@ async def test_L288_nothing_of_a_cleared_conversation_reaches_the_model(
         assert MARKER not in seen[-1]
         assert await agent.conversation("t").get_summary() is None
         await say(agent, f"my color is {MARKER} again {deletes}")
+
+
+async def test_L198_what_is_silent_for_long_is_deleted_with_its_summary_and_what_is_found(
+    state: SteppedAgentState, clock: FakeClock
+) -> None:
+    agent = agent_on(state)
+    await say(agent, "an old secret", "old")
+    await say(agent, "another secret", "used")
+    await agent.conversation("old").save_summary("about a secret")
+    clock.advance(days=40)
+    await agent.conversation("old").history()
+    await say(agent, "still here", "used")
+    conversations = agent.conversations()
+    limit = clock.now() - timedelta(days=30)
+    silent = [
+        info for info in (await conversations.sessions()).items if info.last_message_at < limit
+    ]
+    assert [info.conversation.thread for info in silent] == ["old"]
+    for info in silent:
+        await conversations.delete(info.conversation, info.session_id)
+    assert await agent.conversation("old").get_summary() is None
+    assert {hit.conversation.thread for hit in (await conversations.search("secret")).items} == {
+        "used"
+    }
