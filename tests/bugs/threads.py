@@ -135,7 +135,7 @@ def _die(tx: MemoryTables, _: Sequence[str], now: int) -> int:
     return later
 
 
-THREADS = int(os.environ.get("VITEHUB_THREADS", "100000"))
+THREADS = int(os.environ.get("VITEHUB_THREADS", "40000"))
 """How many threads there are in all; a million take some minutes."""
 ENDINGS = (
     Ending("answered", THREADS // 4, _end_as("complete")),

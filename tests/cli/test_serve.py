@@ -17,6 +17,7 @@ import pytest
 
 from tests.cli.helpers import COMMAND, STATE, Invoke, failure, store
 
+pytestmark = pytest.mark.slow
 LIMIT_S = 30
 
 
