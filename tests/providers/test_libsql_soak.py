@@ -19,7 +19,7 @@ from vitehub_chat.testing.checks.material import ids_of, new_key, numbers_of, ro
 
 pytestmark = [pytest.mark.service, pytest.mark.slow, pytest.mark.timeout(600)]
 
-SECONDS = float(os.environ.get("VITEHUB_SOAK_SECONDS", "30"))
+SECONDS = float(os.environ.get("VITEHUB_SOAK_SECONDS", "15"))
 """How long it goes on; more of it finds more."""
 TASKS = 64
 SHARED = 8
