@@ -16,7 +16,7 @@ from typing import Any
 import attrs
 import pytest
 
-from tests.faults.homes import KINDS, Home, new_home, open_home, options_of
+from tests.faults.homes import Home, new_home, open_home, options_of
 from tests.faults.soak_rules import (
     ANSWERED,
     check_each_is_answered_once,
@@ -158,8 +158,15 @@ async def check(home: Home, state: AgentState, senders: tuple[Sender, Sender]) -
 
 @pytest.mark.slow
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize("strategy", ["serial", "queue"])
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    ("kind", "strategy"),
+    [
+        ("sqlite", "serial"),
+        ("sqlite", "queue"),
+        pytest.param("libsql", "queue", marks=pytest.mark.service),
+        pytest.param("postgres", "serial", marks=pytest.mark.service),
+    ],
+)
 async def test_processes_that_die_and_stand_still_lose_double_and_mix_up_nothing(
     kind: str, strategy: str, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
