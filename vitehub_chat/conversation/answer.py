@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from datetime import datetime
-from functools import cache, singledispatchmethod
-from typing import Any
+from functools import cache
+from typing import Any, ClassVar
 
 import attrs
 
@@ -73,9 +73,12 @@ class Answer:
             if isinstance(call_id := part.get("toolCallId"), str)
         }
 
-    @singledispatchmethod
     def add(self, event: DriverEvent) -> None:
         """Take in one event of the driver; those that say nothing about the answer are ignored."""
+        for kind in type(event).__mro__:
+            if (take := self._takes.get(kind)) is not None:
+                take(self, event)
+                return
 
     @staticmethod
     def check(event: DriverEvent) -> DriverEvent:
@@ -156,7 +159,6 @@ class Answer:
             part["text"] = replace_surrogates("".join(pieces))
             pieces[:] = [part["text"]]
 
-    @add.register
     def _text(self, event: TextDelta) -> None:
         self._grow("text", event.part_id, event.text)
 
@@ -169,14 +171,12 @@ class Answer:
         found[1].append(text)
         return found[0]
 
-    @add.register
     def _reason(self, event: ReasoningDelta) -> None:
         part = self._grow("reasoning", event.part_id, event.text)
         item = None if event.item is None else jsonable(dict(event.item))
         facts = {"provider": event.provider, "signature": event.signature, "item": item}
         part.update(_without_none(facts))
 
-    @add.register
     def _call(self, event: ToolCall) -> None:
         if event.call_id in self._calls and self._earlier:
             return  # it goes on with a call that somebody approved
@@ -192,7 +192,6 @@ class Answer:
         self._calls[event.call_id] = part
         self._parts.append(part)
 
-    @add.register
     def _settle(self, event: ToolResult) -> None:
         part = self._calls.get(event.call_id)
         if part is None:
@@ -207,21 +206,17 @@ class Answer:
         if event.output is not ABSENT:
             part["output"] = event.output
 
-    @add.register
     def _ask(self, event: ApprovalRequested) -> None:
         if (part := self._calls.get(event.call_id)) is not None:
             part.update(state="approval-requested", approval={"id": event.approval_id})
 
-    @add.register
     def _cite(self, event: SourceFound) -> None:
         self._parts.append(_source_part(event))
 
-    @add.register
     def _attach(self, event: FileProduced) -> None:
         facts = {"mediaType": event.media_type, "url": event.url, "filename": event.name}
         self._parts.append({"type": "file", **_without_none(facts)})
 
-    @add.register
     def _begin_step(self, _event: StepStarted) -> None:
         self._join_texts()
         self._texts.clear()
@@ -229,18 +224,30 @@ class Answer:
         if not self._earlier or self._parts[self._earlier :] != [{"type": "step-start"}]:
             self._parts.append({"type": "step-start"})
 
-    @add.register
     def _count(self, event: Usage) -> None:
         self.usage = _sum(self.usage, event)
         self._last_usage = event
 
-    @add.register
     def _keep_native(self, event: NativeMessages) -> None:
         self._native = event
 
-    @add.register
     def _end(self, event: Done) -> None:
         self.finish_reason = event.finish_reason
+
+    # Not a singledispatchmethod, which keeps what it was called on alive in Python 3.13.0.
+    _takes: ClassVar[Mapping[type, Callable[[Any, Any], None]]] = {
+        TextDelta: _text,
+        ReasoningDelta: _reason,
+        ToolCall: _call,
+        ToolResult: _settle,
+        ApprovalRequested: _ask,
+        SourceFound: _cite,
+        FileProduced: _attach,
+        StepStarted: _begin_step,
+        Usage: _count,
+        NativeMessages: _keep_native,
+        Done: _end,
+    }
 
 
 def _no_basis() -> str | None:
