@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 @pytest.mark.benchmark
-@pytest.mark.parametrize("name", ["files", "peers", "preparing", "turns"])
+@pytest.mark.parametrize("name", ["files", "imports", "peers", "preparing", "routes", "turns"])
 def test_a_benchmark_reports_ratios_and_counts(repository: Path, name: str) -> None:
     check_report(run_tiny(repository, name))
 

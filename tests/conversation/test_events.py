@@ -60,10 +60,10 @@ CASES: list[Case] = [
     ),
     (lambda: events.queue_coalesced(messages=2), "debug", "queue.coalesced", {"messages": 2}),
     (
-        lambda: events.part_dropped(part_type="file", index=0, reason="no_media_type"),
-        "debug",
-        "part.dropped",
-        {"part_type": "file", "index": 0, "reason": "no_media_type"},
+        lambda: events.summary_saved(key=KEY, session_id="s1"),
+        "info",
+        "summary.saved",
+        {"conversation": "4:acme7:support-2:t1", "session_id": "s1"},
     ),
     (
         lambda: events.turn_finished(status="complete", duration_ms=12, session_id="s1"),
@@ -90,10 +90,12 @@ CASES: list[Case] = [
         {"status": "complete"},
     ),
     (
-        lambda: events.context_rolled(facts={"loops": 1, "rolled": 4}),
+        lambda: events.context_rolled(
+            rolled=4, through_seq=9, version=2, loops=1, reason=None, summary_size=80
+        ),
         "info",
         "context.rolled",
-        {"loops": 1, "rolled": 4},
+        {"rolled": 4, "through_seq": 9, "version": 2, "loops": 1, "summary_size": 80},
     ),
     (
         lambda: events.context_roll_failed(reason="summarizer_failed", failures=1, is_alarm=False),

@@ -190,7 +190,18 @@ def test_arguments_that_do_not_parse_are_told_as_the_result() -> None:
 def test_an_approval_is_an_interrupt_at_the_end() -> None:
     events: list[AgentEvent] = [ToolCall("c1", "f", {}), ApprovalRequested("a1", "c1")]
     chunks = encode(STARTED, *events, RunFinished())
-    interrupts = [{"id": "a1", "reason": "tool_approval", "toolCallId": "c1"}]
+    interrupts = [
+        {
+            "id": "a1",
+            "reason": "tool_approval",
+            "toolCallId": "c1",
+            "responseSchema": {
+                "type": "object",
+                "properties": {"approved": {"type": "boolean"}, "reason": {"type": "string"}},
+                "required": ["approved"],
+            },
+        }
+    ]
     assert chunks[-1] == {**FINISH, "outcome": {"type": "interrupt", "interrupts": interrupts}}
 
 

@@ -3,43 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 
 import httpx2
-import uvicorn
 
 from tests.conversation.station import LIMIT_S
-from tests.web.site import SetSite, Site, is_chunk, read_frame, turn
+from tests.web.serving import served
+from tests.web.site import SetSite, is_chunk, read_frame, turn
 
 HEADERS = {"x-user": "ada"}
-
-
-@asynccontextmanager
-async def served(site: Site) -> AsyncIterator[str]:
-    """Serve a site and give its address."""
-    config = uvicorn.Config(
-        site.app,
-        host="127.0.0.1",
-        port=0,
-        log_config=None,
-        lifespan="off",
-        loop="none",
-        timeout_graceful_shutdown=5,
-    )
-    server = uvicorn.Server(config)
-    config.load()
-    server.lifespan = config.lifespan_class(config)
-    await server.startup()
-    serving = asyncio.create_task(server.main_loop())
-    try:
-        (socket,) = server.servers[0].sockets
-        host, port = socket.getsockname()[:2]
-        yield f"http://{host}:{port}"
-    finally:
-        server.should_exit = True
-        await serving
-        await server.shutdown()
 
 
 async def types_of(response: httpx2.Response) -> list[str]:
@@ -50,7 +21,7 @@ async def test_a_stream_arrives_while_it_is_said_and_a_dropped_one_is_recorded(
     set_site: SetSite,
 ) -> None:
     site = await set_site(stops=True)
-    async with served(site) as address, httpx2.AsyncClient(base_url=address) as client:
+    async with served(site.app) as address, httpx2.AsyncClient(base_url=address) as client:
         async with asyncio.timeout(LIMIT_S):
             body = turn("m1", "A")
             async with client.stream("POST", "/api/chat", json=body, headers=HEADERS) as response:
@@ -73,7 +44,7 @@ async def test_a_stream_arrives_while_it_is_said_and_a_dropped_one_is_recorded(
 async def test_many_dropped_sockets_leave_every_answer_whole(set_site: SetSite) -> None:
     site = await set_site(stops=True)
     names = [f"c{number}" for number in range(20)]
-    async with served(site) as address:
+    async with served(site.app) as address:
 
         async def ask(name: str, *, drops: bool) -> None:
             async with (
@@ -100,7 +71,7 @@ async def test_many_dropped_sockets_leave_every_answer_whole(set_site: SetSite) 
 
 async def test_an_id_with_an_encoded_slash_arrives_whole(set_site: SetSite) -> None:
     site = await set_site()
-    async with served(site) as address, httpx2.AsyncClient(base_url=address) as client:
+    async with served(site.app) as address, httpx2.AsyncClient(base_url=address) as client:
         await client.post("/api/chat", json=turn(chat_id="a/b"), headers=HEADERS)
         response = await client.get("/api/chat/sessions/a%2Fb", headers=HEADERS)
         empty = await client.get("/api/chat/a%2Fb/stream", headers=HEADERS)

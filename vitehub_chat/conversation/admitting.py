@@ -25,6 +25,7 @@ from vitehub_chat.conversation.refusing import refuse
 from vitehub_chat.conversation.selecting import draft_turn, session_request
 from vitehub_chat.conversation.waiting import Seat, WaitingRoom
 from vitehub_chat.errors import StateConflictError
+from vitehub_chat.model import observing
 from vitehub_chat.model.ids import NewId
 from vitehub_chat.model.keys import ConversationKey
 from vitehub_chat.model.policies import ChatPolicy
@@ -151,15 +152,17 @@ class Admitter:
 
     async def _wait_and_run(self, caller: Caller, entry: NewEntry, seat: Seat) -> RunResult:
         patience = self._policy.concurrency.wait_timeout
-        until = None
-        if patience is not None:
-            until = asyncio.get_running_loop().time() + patience.total_seconds()
+        loop = asyncio.get_running_loop()
+        since = loop.time()
+        until = None if patience is None else since + patience.total_seconds()
         while True:
-            found = await self._follower.wait(
-                entry.ticket_id, entry.lock_key, seat, caller.control, until
-            )
+            with observing.counted("queue.depth"):
+                found = await self._follower.wait(
+                    entry.ticket_id, entry.lock_key, seat, caller.control, until
+                )
             if not isinstance(found, Grant):
                 return found
+            observing.measure("lock.wait", loop.time() - since)
             result = await self._run_own(found, caller, seat)
             if result is not None:
                 return result
@@ -201,6 +204,7 @@ class Admitter:
         Until then it holds the lock, so that a repeat finds it and another process runs it should
         this one die.
         """
+        observing.measure("lock.wait", 0.0)
         if slot is None:
             return await self._run_own(grant, caller, seat)
         seat.took(grant)

@@ -260,9 +260,10 @@ class Conversation:
         """
         if not text or not has_visible_text(text):
             raise InputError("needs visible text", path="text")
-        return await (await self._open()).summaries.save_manual(
-            self.key, session_id=self.session_id, text=text
-        )
+        summaries = (await self._open()).summaries
+        saved = await summaries.save_manual(self.key, session_id=self.session_id, text=text)
+        events.summary_saved(key=self.key, session_id=self.session_id)
+        return saved
 
     async def get_summary(self, kind: SummaryKind = "manual") -> Summary | None:
         """Return the last manual summary, or the rolled one of the session; None without one.

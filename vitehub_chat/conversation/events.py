@@ -1,8 +1,9 @@
 """Logging events: what happened, told to the application's log through the standard library.
 
-The only module that logs. Every event is a record of the logger `vitehub_chat.conversation`, its
-message is the event's name, its facts are attributes of the record. Facts are counts, ids and
-durations, never the text of a message. Context variables of structlog are added to them.
+The only module that logs; what of it is a measure is told to who observes, too. Every event is a
+record of the logger `vitehub_chat.conversation`, its message is the event's name, its facts are
+attributes of the record. Facts are counts, ids and durations, never the text of a message. Context
+variables of structlog are added to them.
 
 Without logging set up nothing is printed; structlog's own configuration is neither used nor
 changed, and structlog is imported with the first event that somebody listens to.
@@ -17,6 +18,7 @@ from functools import cache
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack
 
+from vitehub_chat.model import observing
 from vitehub_chat.model.keys import ConversationKey
 from vitehub_chat.model.results import SelectionEntry
 
@@ -70,15 +72,12 @@ def queue_coalesced(*, messages: int, **ids: Unpack[Ids]) -> None:
     _emit("debug", "queue.coalesced", ids, messages=messages)
 
 
-def part_dropped(*, part_type: str, index: int, reason: str, **ids: Unpack[Ids]) -> None:
-    """Tell that a part of a message does not reach the driver."""
-    _emit("debug", "part.dropped", ids, part_type=part_type, index=index, reason=reason)
-
-
 def turn_finished(
     *, status: str, duration_ms: int, finish_reason: str | None = None, **ids: Unpack[Ids]
 ) -> None:
     """Tell that a turn is recorded, and how it ended."""
+    observing.tell(status=status, finish_reason=finish_reason)
+    observing.measure("turn.duration", duration_ms / 1000, status=status)
     _emit(
         "info",
         "turn.finished",
@@ -106,6 +105,9 @@ def message_repeated(*, status: str, **ids: Unpack[Ids]) -> None:
 
 def history_pruned(*, age: int, count: int, tokens: int, mode: str, **ids: Unpack[Ids]) -> None:
     """Tell how many rows each rule of pruning took."""
+    for rule, rows in (("age", age), ("count", count), ("tokens", tokens)):
+        if rows:
+            observing.measure("prune.deleted", rows, rule=rule, mode=mode)
     _emit("info", "history.pruned", ids, age=age, count=count, tokens=tokens, mode=mode)
 
 
@@ -124,6 +126,11 @@ def history_truncated(*, deleted: int, generation: int, summary: str, **ids: Unp
 def history_cleared(*, counts: Mapping[str, int], **ids: Unpack[Ids]) -> None:
     """Tell that a conversation or a session was cleared, and what went by store."""
     _emit("info", "history.cleared", ids, counts=dict(counts))
+
+
+def summary_saved(**ids: Unpack[Ids]) -> None:
+    """Tell that a summary was written by hand."""
+    _emit("info", "summary.saved", ids)
 
 
 def history_prune_failed(error: BaseException, **ids: Unpack[Ids]) -> None:
@@ -183,9 +190,28 @@ def context_trimmed(*, trimmed: int, over: bool, **ids: Unpack[Ids]) -> None:
     _emit("warning", "context.trimmed", ids, trimmed=trimmed, over=over)
 
 
-def context_rolled(*, facts: Mapping[str, object], **ids: Unpack[Ids]) -> None:
+def context_rolled(
+    *,
+    rolled: int,
+    through_seq: int,
+    version: int,
+    loops: int,
+    reason: str | None,
+    summary_size: int,
+    **ids: Unpack[Ids],
+) -> None:
     """Tell that messages were condensed: how many, up to which number, in how many attempts."""
-    _emit("info", "context.rolled", ids, **facts)
+    _emit(
+        "info",
+        "context.rolled",
+        ids,
+        rolled=rolled,
+        through_seq=through_seq,
+        version=version,
+        loops=loops,
+        reason=reason,
+        summary_size=summary_size,
+    )
 
 
 def context_roll_failed(

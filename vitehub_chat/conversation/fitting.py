@@ -22,6 +22,7 @@ from vitehub_chat.conversation.summarizing import Summarizing
 from vitehub_chat.conversation.tool_loop import ToolLoop
 from vitehub_chat.errors import ContextOverflowError, StateUnavailableError
 from vitehub_chat.formatting.payload import build_payload
+from vitehub_chat.model import observing
 from vitehub_chat.model.clock import Clock
 from vitehub_chat.model.context_policy import Summarizer, SummarizerSetting
 from vitehub_chat.model.messages import Message
@@ -163,7 +164,8 @@ class Fitter:
         view = view_of(source, self.facts, self.sizer, rolling=rolling)
         outcome = RollOutcome(view=view)
         if self.store is not None and rolling is not None and limits.is_over_trigger(view.used):
-            outcome = await self._roll(self.store, view, limits)
+            with observing.span("chat.roll"):
+                outcome = await self._roll(self.store, view, limits)
         return self._build(outcome)
 
     async def _roll(self, store: RollStore, view: View, limits: Limits) -> RollOutcome:
@@ -303,16 +305,19 @@ class Fitter:
 
     def _tell(self, outcome: RollOutcome, *, loops: int) -> None:
         rolling = outcome.view.rolling
+        became = "rolled" if outcome.rolled else outcome.reason or "none"
+        observing.tell(rolled=len(outcome.rolled), loops=loops, outcome=became)
+        observing.measure("roll.count", 1, outcome=became)
         if outcome.rolled and rolling is not None:
-            facts = {
-                "rolled": len(outcome.rolled),
-                "through_seq": rolling.anchor - 1,
-                "version": rolling.version,
-                "loops": loops,
-                "reason": outcome.reason,
-                "summary_size": outcome.view.summary_size,
-            }
-            events.context_rolled(facts=facts, **self.ids)
+            events.context_rolled(
+                rolled=len(outcome.rolled),
+                through_seq=rolling.anchor - 1,
+                version=rolling.version,
+                loops=loops,
+                reason=outcome.reason,
+                summary_size=outcome.view.summary_size,
+                **self.ids,
+            )
         if outcome.reason in {"summarizer_failed", "deadline", "flush_failed", "no_gain"}:
             policy = self.sizer.policy
             turns = -(-outcome.fail_count // (policy.retries + 1))

@@ -18,6 +18,7 @@ from vitehub_chat.conversation.selecting import Draft, prepare_turn, window_requ
 from vitehub_chat.conversation.setting import RunSetting
 from vitehub_chat.conversation.tool_loop import ToolLoop
 from vitehub_chat.errors import ContextOverflowError
+from vitehub_chat.model import observing
 from vitehub_chat.model.events import BudgetChanged
 from vitehub_chat.model.json_text import Json
 from vitehub_chat.model.keys import ConversationKey
@@ -68,7 +69,8 @@ class Preparation:
     def select(self) -> None:
         """Select what the call sees, and tell about it."""
         self.prepared = self._selected(self.recorded.window)
-        self.ids["session_id"] = self.prepared.session_id
+        session_id = self.ids["session_id"] = self.prepared.session_id
+        observing.identify(session_id or self.conversation.encode())
         self._tell_selected()
 
     async def invoke(self) -> Invocation:
@@ -78,6 +80,12 @@ class Preparation:
             ConfigError: A capability or the context options cannot be used.
             StateConflictError: The lock of the turn was lost.
         """
+        with observing.span("chat.window"):
+            invocation = await self._invoke()
+            tell_window(self.prepared)
+            return invocation
+
+    async def _invoke(self) -> Invocation:
         limit = self.request.timeout or self.setting.policy.timeout
         asked = InvokeRequest(
             request=self.request,
@@ -178,6 +186,22 @@ class Preparation:
             events.session_started(**ids)
         elif self.request.session.action == "switch":
             events.session_switched(from_session_id=None, **ids)
+
+
+def tell_window(prepared: PreparedInvocation) -> None:
+    """Tell whoever observes how much a call is given."""
+    if not observing.is_observed():
+        return
+    messages, budget = len(prepared.messages), prepared.context_budget
+    cut = sum(not entry.kept for entry in prepared.selection)
+    observing.tell(messages=messages, cut=cut)
+    observing.measure("window.messages", messages)
+    if budget is None:
+        return
+    observing.tell(used=budget.used, limit=budget.limit, unit=budget.unit)
+    observing.measure("context.utilization", budget.used_pct / 100)
+    if budget.unit == "tokens":
+        observing.measure("window.tokens", budget.used)
 
 
 def _with_changes(

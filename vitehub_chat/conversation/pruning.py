@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import AbstractContextManager, nullcontext
 from typing import Final
 
 import attrs
@@ -15,6 +16,7 @@ from vitehub_chat.conversation.flushing import FlushSetting
 from vitehub_chat.conversation.memory.kit import MemoryKit
 from vitehub_chat.conversation.retention import Pruner
 from vitehub_chat.conversation.sizing import counter_for
+from vitehub_chat.model import observing
 from vitehub_chat.model.clock import Clock
 from vitehub_chat.model.keys import ConversationKey
 from vitehub_chat.model.policies import ChatPolicy, HistoryWindow, PrunePolicy
@@ -133,6 +135,10 @@ class TurnPruning:
         """What to ask for, or None for nothing."""
         return None if self.pruner is None else self.pruner.request()
 
+    def span(self) -> AbstractContextManager[object]:
+        """Return the context of the write that prunes, which is a span if there are rules."""
+        return nullcontext() if self.pruner is None else observing.span("chat.prune")
+
     def tell(self, pruned: Pruned | None) -> None:
         """Tell what went, if anything did, or why nothing could."""
         if pruned is None or self.pruner is None:
@@ -196,7 +202,8 @@ async def prune_rows(
             setting = FlushSetting(ask=None, context=NO_CONTEXT, ids={"key": key})
             archive = Archive(state=state, key=key, flush=memory.flush(setting))
             await archive.take(pruner, session_id=session_id)
-        await state.transcripts.prune(key, request=pruner.request(session_id=session_id))
+        with observing.span("chat.prune"):
+            await state.transcripts.prune(key, request=pruner.request(session_id=session_id))
         tell_pruned(pruner, {"key": key, "session_id": session_id})
     return pruner.plan or PrunePlan.empty()
 

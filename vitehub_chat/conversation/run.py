@@ -41,6 +41,7 @@ from vitehub_chat.conversation.selecting import (
 from vitehub_chat.conversation.setting import RunSetting, write_surely
 from vitehub_chat.conversation.unreadable import read_entries
 from vitehub_chat.errors import StateConflictError, StateUnavailableError
+from vitehub_chat.model import observing
 from vitehub_chat.model.events import (
     BudgetChanged,
     DriverEvent,
@@ -104,7 +105,7 @@ class Run:
             StateError: The messages could not be recorded; they may be sent again.
             Exception: What the driver raised, after it was recorded.
         """
-        with self._lease:
+        with observing.turn(self._setting.agent), self._lease:
             try:
                 request, draft, place, user_key = await self._understand()
                 recorded = await self._record(draft, place, user_key)
@@ -201,8 +202,7 @@ class Run:
         except BaseException as raised:  # noqa: BLE001 - recorded first, raised to the caller below
             error = raised
         self._is_open = False
-        prepared = preparation.prepared
-        return await self._end(request, prepared, invocation, error, ids, started_at)
+        return await self._end(request, preparation.prepared, invocation, error, ids, started_at)
 
     async def _drive(self, invocation: Invocation, preparation: Preparation) -> None:
         request, now = preparation.request, preparation.started_at
@@ -281,7 +281,8 @@ class Run:
             )
             kit = self._setting.pruning
             pruning = await begin_pruning(kit, request, self._control, ids, archiving)
-            finished = await self._finish(prepared, plan, finish_reason, pruning.request)
+            with pruning.span():
+                finished = await self._finish(prepared, plan, finish_reason, pruning.request)
         except Exception as failure:
             await self._tell_unrecorded(failure, request, ids)
             raise failure from error

@@ -29,8 +29,10 @@ class SteppedAgentState(abc.ABC):
 
     Attributes:
         keeper: What looks after the store; set by the provider.
+        system: What database it is, as telemetry names it.
     """
 
+    system: str = "other_sql"
     keeper: Keeper
 
     def __init__(

@@ -37,6 +37,12 @@ from vitehub_chat.streams.chunks import Chunk, ChunkEncoder, facts_of, join_halv
 PROTOCOL_VERSION: Final = "1.0"
 INTERRUPTED: Final = "interrupted"
 """The content of the result of a tool call that the end of the run left open."""
+DECISION: Final = {
+    "type": "object",
+    "properties": {"approved": {"type": "boolean"}, "reason": {"type": "string"}},
+    "required": ["approved"],
+}
+"""What answers the question whether a call may run."""
 
 
 class AgUiEncoder(ChunkEncoder):
@@ -253,7 +259,12 @@ class AgUiEncoder(ChunkEncoder):
             yield from self._end_call(event.call_id)
         self._called[event.call_id] = True
         self._interrupts.append(
-            {"id": event.approval_id, "reason": "tool_approval", "toolCallId": event.call_id}
+            {
+                "id": event.approval_id,
+                "reason": "tool_approval",
+                "toolCallId": event.call_id,
+                "responseSchema": DECISION,
+            }
         )
 
     def _source(self, event: SourceFound) -> Iterator[Chunk]:

@@ -6,18 +6,24 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from vitehub_chat.errors import InputError
+from vitehub_chat.web.ag_ui_resuming import Settled
 
 
-def read_ag_ui_messages(given: Sequence[object]) -> list[dict[str, Any]]:
+def read_ag_ui_messages(
+    given: Sequence[object], settled: Settled | None = None
+) -> list[dict[str, Any]]:
     """Return the messages of users and assistants as UI messages, in order.
 
     Results of tools at the end make the last message the answer that called them, with what they
-    came to. Other messages of other roles, and the tool calls of assistants, are left out.
+    came to; so do decisions, which name that answer. Other messages of other roles, and the tool
+    calls of assistants, are left out.
 
     Raises:
-        InputError: One of them is no message.
+        InputError: One of them is no message, or a new one comes with decisions.
     """
     results = _read_results(given)
+    if settled is not None:
+        return _with_decisions(given, results, settled)
     if not results:
         last = given[-1] if given else None
         if isinstance(last, Mapping) and last.get("role") != "user":
@@ -29,6 +35,18 @@ def read_ag_ui_messages(given: Sequence[object]) -> list[dict[str, Any]]:
     callers = (each["id"] for each in reversed(spoken) if each["role"] == "assistant")
     answer_id = next(callers, None) or results[0]["toolCallId"]
     return [*spoken, {"id": answer_id, "role": "assistant", "parts": results}]
+
+
+def _with_decisions(
+    given: Sequence[object], results: Sequence[dict[str, Any]], settled: Settled
+) -> list[dict[str, Any]]:
+    spoken = _read_spoken(given[: len(given) - len(results)])
+    if spoken and spoken[-1]["role"] == "user":
+        raise InputError(
+            "comes with a new message", path="resume", hint="send the message afterwards"
+        )
+    parts = [*results, *settled.parts]
+    return [*spoken, {"id": settled.message_id, "role": "assistant", "parts": parts}]
 
 
 def _read_spoken(given: Sequence[object]) -> list[dict[str, Any]]:

@@ -15,6 +15,7 @@ from vitehub_chat.streams.encoders import Encoder
 from vitehub_chat.streams.ui_message_stream import UIMessageStreamEncoder
 from vitehub_chat.web.access import Access, Place
 from vitehub_chat.web.ag_ui_messages import read_ag_ui_messages
+from vitehub_chat.web.ag_ui_resuming import Resumer
 from vitehub_chat.web.elsewhere import Elsewhere, FarRun
 from vitehub_chat.web.following import RunResponse
 from vitehub_chat.web.inputs import InputBuilder, Sent, take_trusted
@@ -44,6 +45,7 @@ class TurnRoutes:
         self._access = access
         self._inputs = inputs
         self._replacements = ReplacementFinder(agent, access)
+        self._resumer = Resumer(agent, access)
         self._runs = runs
         self._settings = settings
         self._elsewhere = Elsewhere(agent, runs) if settings.replay == "state" else None
@@ -76,7 +78,8 @@ class TurnRoutes:
             "forwarded_props": turn.forwarded_props,
         }
         given = {name: value for name, value in data.items() if value is not None}
-        messages = read_ag_ui_messages(turn.messages)
+        settled = await self._resumer.settle(turn.resume or (), place, principal)
+        messages = read_ag_ui_messages(turn.messages, settled)
         sent = Sent(messages=messages, context={"ag_ui": given}, replace=find_continued(messages))
         encoder = AgUiEncoder(thread_id=turn.thread_id, run_id=turn.run_id, continued=sent.goes_on)
         run = await self._start(sent, place, principal, encoder)

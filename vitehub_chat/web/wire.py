@@ -58,6 +58,9 @@ class AgUiBody(WireModel):
     messages: list[Any]
     """Its messages, the new one last."""
 
+    resume: list[Any] | None = None
+    """Answers to the interrupts that the run before ended with."""
+
     state: Any = None
     """Data for the driver."""
 

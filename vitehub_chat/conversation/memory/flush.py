@@ -17,6 +17,7 @@ from vitehub_chat.conversation.memory.notes import NoteWriter
 from vitehub_chat.conversation.memory.sinks import taking_entries
 from vitehub_chat.errors import StateConflictError
 from vitehub_chat.formatting.memory_sections import flush_id_of
+from vitehub_chat.model import observing
 from vitehub_chat.model.context_policy import FlushStatus
 from vitehub_chat.model.keys import ConversationKey
 from vitehub_chat.model.memory_policy import MemoryEntry, MemoryPolicy
@@ -63,7 +64,10 @@ class MemoryFlush:
         """
         flush_id = _pending_of(batch).flush_id
         try:
-            return await self._flush(batch)
+            with observing.span("chat.flush"):
+                status = await self._flush(batch)
+                observing.tell(messages=len(batch.messages), status=status)
+                return status
         except StateConflictError:
             raise
         except Exception as error:  # noqa: BLE001 - told as an event, the policy says what follows

@@ -60,6 +60,8 @@ class MemoryAgentState(SteppedAgentState):
     another step, so cancelling a caller cannot cut a step in two.
     """
 
+    system = "memory"
+
     def __init__(
         self,
         *,

@@ -76,6 +76,8 @@ from vitehub_chat.state.stepped import Step, SteppedAgentState
 
 T = TypeVar("T")
 
+_SYSTEMS: Final = {"postgres": "postgresql"}
+"""How telemetry calls what speaks a dialect, where that is not the name of the dialect."""
 _SLICES_AT_OPEN: Final = 5
 """How often some of what is over is removed at once, if there is so much."""
 
@@ -123,6 +125,8 @@ class SqlAgentState(SteppedAgentState):
             retention=self.options.retention,
             seeker=SqlSeeker(self._ask_alone, self._ask_alone) if self.options.search else None,
         )
+        dialect = driver.capabilities.dialect
+        self.system = _SYSTEMS.get(dialect, dialect)
         self._driver = driver
         self._server_clock = server_clock
         self._retrying = Retrying() if retrying is None else retrying

@@ -65,7 +65,7 @@ class KeptRunner(StepRunner, Protocol):
         """Delete the tables, then close the store."""
 
 
-class Administration(Store):
+class Administration(Store, area="admin"):
     """`Admin`."""
 
     def __init__(self, runner: KeptRunner) -> None:

@@ -15,7 +15,7 @@ from vitehub_chat.state.steps.key_values import ValuePlace, encode_value, expiry
 from vitehub_chat.state.stores.store import Store
 
 
-class KeyValues(Store):
+class KeyValues(Store, area="values"):
     """`KeyValue`."""
 
     async def get(

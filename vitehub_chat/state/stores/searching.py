@@ -35,7 +35,7 @@ _UNKNOWN_AT_ONCE: Final = 200
 """How many rows are read at once whose texts are not kept yet."""
 
 
-class Searching(Store):
+class Searching(Store, area="search"):
     """`SearchIndex`."""
 
     def __init__(self, runner: StepRunner, seeker: Seeker) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 from collections.abc import Awaitable, Callable, Iterable
 from typing import Protocol, TypeVar
 
@@ -11,6 +12,7 @@ import attrs
 from vitehub_chat.errors import StateUnavailableError
 from vitehub_chat.model.clock import Clock, to_epoch_us
 from vitehub_chat.model.keys import ConversationKey
+from vitehub_chat.model.observing import observed
 from vitehub_chat.model.policies import Retention
 from vitehub_chat.state.contract import StateContext
 from vitehub_chat.state.needs import Needs
@@ -26,8 +28,13 @@ TimedStep = Callable[[Transaction, int], T]
 
 
 class StepRunner(Protocol):
-    """A provider that runs steps."""
+    """A provider that runs steps.
 
+    Attributes:
+        system: What it is, as telemetry names it, such as `sqlite`.
+    """
+
+    system: str
     clock: Clock
     retention: Retention
 
@@ -39,7 +46,15 @@ class StepRunner(Protocol):
 
 
 class Store:
-    """One Protocol of the contract."""
+    """One Protocol of the contract; whoever observes is told of each call."""
+
+    def __init_subclass__(cls, *, area: str = "", **settings: object) -> None:
+        """Make a span of every public call, named by the area, such as `turns.admit`."""
+        super().__init_subclass__(**settings)
+        for name, method in tuple(vars(cls).items()):
+            if inspect.iscoroutinefunction(method) and not name.startswith("_"):
+                operation = f"{area or cls.__name__.lower()}.{name}"
+                setattr(cls, name, observed(method, operation, _system_of))
 
     def __init__(self, runner: StepRunner) -> None:
         self._runner = runner
@@ -95,6 +110,10 @@ class Store:
             raise StateUnavailableError(
                 "no answer before the deadline", outcome="unknown" if writes else "not_written"
             ) from None
+
+
+def _system_of(store: Store) -> str:
+    return store._runner.system  # noqa: SLF001 - its own
 
 
 def ids_of(rows: Iterable[NewRow | None]) -> tuple[str, ...]:

@@ -60,6 +60,8 @@ class SqliteAgentState(SteppedAgentState):
         options: What it was opened with.
     """
 
+    system = "sqlite"
+
     def __init__(self, location: Location, *, clock: Clock, options: StateOptions) -> None:
         is_file = location.path is not None
         features = {"group_commit", *(("durable", "shared") if is_file else ())}
