@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.agent.support import Failing, Recorder, agent_of, rows, run, say, turn
-from vitehub_chat import stream_agent_trigger
+from vitehub_chat import Capability, chat, define_agent, stream_agent_trigger
 from vitehub_chat.conversation.replies import APOLOGY
 from vitehub_chat.errors import ChatError
 
@@ -111,3 +111,94 @@ async def test_a_failing_public_message_hides_no_error(url: str) -> None:
 async def test_a_failing_public_message_gives_way_to_the_configured_text() -> None:
     agent = agent_of(Failing(FailingPublicError("down")), error_fallback_text="Oops")
     assert await shown(agent) == ["Oops"]
+
+
+class CancellingSink:
+    """A sink of notes that cancels itself."""
+
+    async def append(self, section: str, /, *, date: Any, flush_id: str) -> None:
+        """Fail."""
+        raise asyncio.CancelledError(section, date, flush_id)
+
+
+class KeepingSink:
+    """A sink of notes that cancels itself when it is to remove one."""
+
+    features = frozenset({"remove"})
+
+    async def append(self, section: str, /, *, date: Any, flush_id: str) -> None:
+        """Take a section."""
+        assert flush_id in section
+        assert date
+
+    async def remove(self, flush_id: str, /, *, date: Any) -> bool:
+        """Fail."""
+        raise asyncio.CancelledError(flush_id, date)
+
+
+class CancellingEnd(Capability):
+    """A capability that cancels itself when it is told the end of a turn."""
+
+    id = "cancelling"
+
+    async def finish(self, context: Any, result: Any, /) -> None:
+        """Fail."""
+        raise asyncio.CancelledError(context, result)
+
+
+async def cancelling_summarizer(*_given: object, **_options: object) -> str:
+    raise asyncio.CancelledError
+
+
+SAID = "x" * 300
+PRUNING: dict[str, Any] = {
+    "memory": {"sink": CancellingSink()},
+    "transcripts": {"prune": {"max_messages": 2}},
+}
+APPENDING: dict[str, Any] = {"memory": {"sink": CancellingSink(), "append_every_turn": True}}
+CONDENSING: dict[str, Any] = {
+    "trigger_history": {"source": "transcript", "max_messages": 1000},
+    "context": {
+        "estimator": "runes",
+        "limit": 1000,
+        "min_verbatim": 2,
+        "summary_max": 200,
+        "summarizer": cancelling_summarizer,
+    },
+}
+
+
+@pytest.mark.parametrize(
+    ("options", "event"),
+    [
+        (PRUNING, "chat.memory.flush_failed"),
+        (APPENDING, "chat.memory.flush_failed"),
+        (CONDENSING, "chat.context.roll_failed"),
+        ({"capabilities": [CancellingEnd()]}, "chat.turn.failed"),
+    ],
+    ids=["pruning", "appending", "condensing", "finishing"],
+)
+async def test_what_cancels_itself_beside_a_turn_costs_no_answer(
+    url: str, options: dict[str, Any], event: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, logger="vitehub_chat")
+    others = options.get("capabilities", [])
+    settings = {name: each for name, each in options.items() if name != "capabilities"}
+    agent = define_agent(
+        name="a", driver=Recorder(), capabilities=[chat(settings), *others], state=url
+    )
+    async with agent:
+        for number in range(1, 5):
+            result = await run(agent, turn(say(SAID, f"m{number}")))
+            assert (result.status, result.text) == ("complete", f"answer {number}")
+        newest = (await rows(agent.conversation("t")))[-2:]
+    assert newest == [("user", SAID, "complete"), ("assistant", "answer 4", "complete")]
+    assert event in [record.message for record in caplog.records]
+
+
+async def test_a_sink_that_cancels_itself_while_notes_are_deleted_is_an_error(url: str) -> None:
+    memory = {"sink": KeepingSink(), "append_every_turn": True}
+    async with agent_of("echo", url, memory=memory) as agent:
+        await run(agent, turn(say("hi", "m1")))
+        with pytest.raises(ChatError, match="cancelled itself"):
+            await agent.conversation("t").clear(delete_notes=True)

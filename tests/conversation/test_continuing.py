@@ -336,6 +336,28 @@ async def test_outputs_that_come_while_the_answer_goes_on_wait_for_it(
     assert texts == ["ask", "I ask. I go on.I go on.", "later", "re later"]
 
 
+@pytest.mark.parametrize("other", ["Paris", "Rome"])
+async def test_two_outputs_at_once_run_the_model_once(
+    agent: Agent, asker: Asker, other: str
+) -> None:
+    first = await say(agent, "m1", "ask")
+    asker.may_end.clear()
+    given = [output("c1", "Rome"), output("c1", other, title="of another tab")]
+    both = [asyncio.ensure_future(go_on(agent, first.message, each)) for each in given]
+    await asyncio.wait_for(asker.went_on.wait(), 20)
+    later = asyncio.ensure_future(say(agent, "m2", "later"))
+    await asyncio.sleep(0)
+    asker.may_end.set()
+    one, two = [await each for each in both]
+    assert (one.message, one.status) == (two.message, two.status)
+    assert (await later).status == "complete"
+    texts = [row.message.text for row in await rows(agent)]
+    assert texts == ["ask", "I ask. I go on.", "later", "re later"]
+    assert len(asker.seen) == 3
+    again = await go_on(agent, first.message, given[1])
+    assert (again.message, len(asker.seen)) == (one.message, 3)
+
+
 async def events_of(agent: Agent, given: Any) -> list[AgentEvent]:
     stream = stream_agent_trigger(agent, "chat.message", given, output="events")
     return [event async for event in stream]

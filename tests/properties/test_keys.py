@@ -52,3 +52,34 @@ def test_an_id_is_taken_as_it_is_or_refused(value: str) -> None:
     with pytest.raises(InputError) as caught:
         check_id(value, "id")
     assert caught.value.path == "id"
+
+
+@given(st.text(st.sampled_from("-:0123\u0663+_ a"), max_size=12))
+def test_a_text_that_is_no_key_is_refused_at_once(text: str) -> None:
+    try:
+        parts = decode_key(text)
+    except InputError as error:
+        assert error.path == "conversation"
+    else:
+        assert encode_key(*parts) == text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        " -5:-",
+        "-5:-",
+        "+1:a",
+        "1_0:aaaaaaaaaa",
+        "01:a",
+        "9:a",
+        "5:",
+        ":",
+        "a",
+        "\u0663:aaa",
+        " 1:a",
+    ],
+)
+def test_lengths_are_digits_alone_and_within_the_text(text: str) -> None:
+    with pytest.raises(InputError, match="is no encoded key"):
+        ConversationKey.decode(f"{text}---")

@@ -10,6 +10,7 @@ import attrs
 from vitehub_chat.agent.asking import asker_of
 from vitehub_chat.agent.capability import CapabilityLike, InvocationContext
 from vitehub_chat.agent.driver import Driver, DriverCall, ToolSpec
+from vitehub_chat.conversation.control import guarded
 from vitehub_chat.conversation.driving import BeforeRequest, CallFacts, InvokeRequest
 from vitehub_chat.errors import ConfigError
 from vitehub_chat.model.events import DriverEvent
@@ -94,7 +95,8 @@ class AgentInvocation:
         first: Exception | None = None
         for capability in reversed(self.capabilities):
             try:
-                await capability.finish(self.context, result)
+                with guarded():
+                    await capability.finish(self.context, result)
             except Exception as error:  # noqa: BLE001 - raised below; the others have to be told
                 first = first or error
         if first is not None:

@@ -12,6 +12,7 @@ import attrs
 from vitehub_chat.channels.contract import Channel
 from vitehub_chat.channels.values import DeliveryPlan, Target
 from vitehub_chat.conversation import events
+from vitehub_chat.conversation.control import guarded
 from vitehub_chat.conversation.invocation import PLACEHOLDER
 from vitehub_chat.conversation.replies import APOLOGY
 from vitehub_chat.model.events import AgentEvent, RunFailed, RunStarted
@@ -122,7 +123,8 @@ class Delivery:
                 if previous is not None:
                     await asyncio.shield(asyncio.wrap_future(previous))
                 plan = plan_delivery(self._reply, route.channel.features, self._context)
-                await route.channel.send(route.target, self._follow(), delivery=plan)
+                with guarded():
+                    await route.channel.send(route.target, self._follow(), delivery=plan)
         except Exception as error:  # noqa: BLE001 - told in the log; the answer is recorded
             events.turn_failed(error, code=FAILED, key=route.key, message_id=route.answers)
         finally:

@@ -14,6 +14,7 @@ from vitehub_chat.channels.messages import said_by_author
 from vitehub_chat.channels.threads import ThreadCache, before
 from vitehub_chat.channels.values import Target
 from vitehub_chat.conversation import events
+from vitehub_chat.conversation.control import guarded
 from vitehub_chat.conversation.identity import find_user_key
 from vitehub_chat.model.clock import Clock
 from vitehub_chat.model.keys import ConversationKey
@@ -110,7 +111,8 @@ class Histories:
         limit = self._policy.thread_history.max_messages
         try:
             async with asyncio.timeout(BACKFILL_S):
-                page = await asked.channel.backfill(asked.target, limit=limit)
+                with guarded():
+                    page = await asked.channel.backfill(asked.target, limit=limit)
             found = [each for each in read_messages(page) if each.id is not None]
         except Exception as error:  # noqa: BLE001 - told in the log; the turn goes on without
             events.backfill_failed(error, key=asked.key, message_id=asked.request.current.id)

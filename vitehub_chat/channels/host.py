@@ -15,6 +15,7 @@ from vitehub_chat.channels.incoming import Incoming
 from vitehub_chat.channels.responses import ACCEPTED, refuse, refuse_error
 from vitehub_chat.channels.values import ChannelRequest, ChannelResponse, Inbound
 from vitehub_chat.conversation import events
+from vitehub_chat.conversation.control import guarded
 from vitehub_chat.conversation.sweeping import Sweeper
 from vitehub_chat.errors import ChatError, ConfigError, InputError
 
@@ -136,7 +137,8 @@ class ChannelHost:
 async def _is_genuine(channel: Channel, request: ChannelRequest) -> bool:
     """Ask the channel; one that cannot tell has not verified it."""
     try:
-        return await channel.verify(request) is True
+        with guarded():
+            return await channel.verify(request) is True
     except Exception as error:  # noqa: BLE001 - told in the log; what is not verified is refused
         events.turn_failed(error, code="unauthenticated")
         return False

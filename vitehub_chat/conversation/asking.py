@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 import inspect
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+from vitehub_chat.conversation.control import guarded
 from vitehub_chat.conversation.invocation import build_context, describe_run, resolve_invoker
 from vitehub_chat.model.policies import ChatPolicy
 from vitehub_chat.model.requests import TurnRequest
@@ -26,14 +26,9 @@ async def call_guarded(function: Callable[..., Awaitable[Any] | Any], *arguments
     """Call a function of the application that may be async.
 
     Raises:
-        RuntimeError: It cancelled itself, which must not look like somebody cancelling the turn.
+        ChatError: It cancelled itself (`turn_failed`).
         Exception: Whatever it raises.
     """
-    try:
+    with guarded():
         answer = function(*arguments)
         return await answer if inspect.isawaitable(answer) else answer
-    except asyncio.CancelledError as error:
-        task = asyncio.current_task()
-        if task is not None and task.cancelling():
-            raise
-        raise RuntimeError("a function of the application cancelled itself") from error

@@ -6,6 +6,7 @@ import attrs
 
 from vitehub_chat.conversation.continuing import (
     brings_decisions,
+    brings_nothing_new,
     call_ids,
     call_ids_settled,
     merge_settled,
@@ -38,11 +39,13 @@ class Continuation:
         message: The answer with what its client added.
         row: Where it is stored, or None without a state.
         session: What asks for its session, whatever the times say.
+        repeats: The turn that has settled all that its client added, or None.
     """
 
     message: Message
     row: Row | None = None
     session: SessionRequest | None = None
+    repeats: str | None = None
 
     @property
     def to_record(self) -> tuple[NewRow, ...]:
@@ -100,11 +103,15 @@ async def find_continuation(
         return None
     if state is None:
         return Continuation(message=request.current)
-    home, row = await _find_answer(state, request.replace.message_id, request.current, asked)
+    sent = request.current
+    home, row = await _find_answer(state, request.replace.message_id, sent, asked)
+    # An answer that still is pending was left by a process that died with all of it settled.
+    is_settled = row.status != "pending" and brings_nothing_new(sent, row.message)
     return Continuation(
-        message=merge_settled(row.message, request.current),
+        message=merge_settled(row.message, sent),
         row=row,
         session=session_of_row(asked, home, row),
+        repeats=row.turn_id if is_settled else None,
     )
 
 

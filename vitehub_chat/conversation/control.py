@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from typing import TypeVar
 
 from vitehub_chat.errors import ChatError
@@ -61,7 +62,7 @@ async def ask(awaitable: Awaitable[T], control: TurnControl) -> T:
     if not task.cancelled():
         return task.result()
     if control.reason is None and not task.cancelling():
-        raise ChatError("code of the application cancelled itself", code="turn_failed")
+        raise _cancelled_itself()
     control.stop("cancelled")
     raise StoppedEarly
 
@@ -71,6 +72,10 @@ async def settle(awaitable: Awaitable[T], control: TurnControl) -> T:
 
     Used where half of the work would be lost: the cancellation stops the turn (`cancelled`) and is
     not raised here; who owns the turn raises it when everything is recorded.
+
+    Raises:
+        asyncio.CancelledError: The event loop ends, and with it what was waited for.
+        ChatError: What was waited for cancelled itself (`turn_failed`).
     """
     task = asyncio.ensure_future(awaitable)
     while not task.done():
@@ -78,6 +83,8 @@ async def settle(awaitable: Awaitable[T], control: TurnControl) -> T:
             await asyncio.wait({task})
         except asyncio.CancelledError:
             control.stop("cancelled")
+    if task.cancelled() and not was_cancelled():
+        raise _cancelled_itself()
     return task.result()
 
 
@@ -88,3 +95,24 @@ def was_cancelled() -> bool:
     """
     task = asyncio.current_task()
     return task is not None and task.cancelling() > 0
+
+
+@contextmanager
+def guarded() -> Iterator[None]:
+    """Make an error of a cancellation that code of the application brings about by itself.
+
+    It must not look like somebody cancelling the turn, nor pass by what catches its failures.
+
+    Raises:
+        ChatError: The code cancelled itself (`turn_failed`).
+    """
+    try:
+        yield
+    except asyncio.CancelledError as error:
+        if was_cancelled():
+            raise
+        raise _cancelled_itself() from error
+
+
+def _cancelled_itself() -> ChatError:
+    return ChatError("code of the application cancelled itself", code="turn_failed")

@@ -24,6 +24,9 @@ from vitehub_chat.model.results import PreparedInvocation, RunResult
 GRACE_S = 5.0
 """How long a driver that was told to stop may take to do so."""
 
+FINISH_S = 30.0
+"""How long the capabilities may take to see the end of a turn."""
+
 Sink = Callable[[AgentEvent], None]
 """Where the events of a turn go; must not block."""
 
@@ -170,3 +173,14 @@ def _raise_own_error(task: asyncio.Task[None], control: TurnControl) -> None:
     error = task.exception()
     if error is not None and control.reason is None:
         raise error
+
+
+async def tell_end(invocation: Invocation, result: RunResult) -> None:
+    """Let the capabilities of an invocation see the end of its turn.
+
+    Raises:
+        TimeoutError: They took too long.
+        Exception: What one of them raised.
+    """
+    async with asyncio.timeout(FINISH_S):
+        await invocation.finish(result)

@@ -174,6 +174,11 @@ class Follower:
         return _end_of(outcome, ticket_id)
 
 
+async def find_repeated(turns: TurnStore, turn_id: str) -> RunResult | None:
+    """Return the recorded end of a turn that is over, for who asks for it again; else None."""
+    return _end_for_repeat(await turns.outcome(turn_id), turn_id)
+
+
 class _Store:
     """A store that may be away for a while, for somebody who waits."""
 

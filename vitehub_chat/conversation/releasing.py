@@ -32,8 +32,8 @@ class Release:
     context: StateContext
     next: Grant | None = None
 
-    async def after(self, error: BaseException, *, has_caller: bool) -> None:
-        """Let go of the run after an error.
+    async def after(self, error: BaseException | None, *, has_caller: bool) -> None:
+        """Let go of the run after an error, or without one if there is nothing to run.
 
         The messages of a caller may be sent again. What nobody here waits for goes on waiting,
         but for a message that cannot be run at all, which would be in the way for ever.
@@ -44,7 +44,7 @@ class Release:
         ticket_id = self.grant.ticket_id
         if isinstance(error, EntriesPutAside):
             await self._put_aside(error.ticket_ids)
-        elif has_caller:
+        elif has_caller or error is None:
             await self._give_back()
         elif isinstance(error, StoppedEarly):
             await self._put_aside(())

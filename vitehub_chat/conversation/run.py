@@ -8,11 +8,7 @@ from datetime import datetime
 from vitehub_chat.conversation import events
 from vitehub_chat.conversation.answer import Answer
 from vitehub_chat.conversation.arrivals import coalesced_of, rows_of
-from vitehub_chat.conversation.continuation import (
-    Continuation,
-    find_continuation,
-    with_current,
-)
+from vitehub_chat.conversation.continuation import Continuation, find_continuation, with_current
 from vitehub_chat.conversation.control import (
     LOCK_LOST,
     StoppedEarly,
@@ -21,7 +17,8 @@ from vitehub_chat.conversation.control import (
     settle,
     was_cancelled,
 )
-from vitehub_chat.conversation.driving import Invocation, Sink, drive
+from vitehub_chat.conversation.driving import Invocation, Sink, drive, tell_end
+from vitehub_chat.conversation.follow import find_repeated
 from vitehub_chat.conversation.lease import LEASE, LeaseKeeper
 from vitehub_chat.conversation.opening import Opening
 from vitehub_chat.conversation.outcomes import end_of, result_of, started_of
@@ -33,11 +30,7 @@ from vitehub_chat.conversation.preparing import Preparation
 from vitehub_chat.conversation.pruning import Archiving, begin_pruning
 from vitehub_chat.conversation.releasing import Release
 from vitehub_chat.conversation.replies import error_code, find_error_text
-from vitehub_chat.conversation.selecting import (
-    Draft,
-    draft_turn,
-    session_request,
-)
+from vitehub_chat.conversation.selecting import Draft, draft_turn, session_request
 from vitehub_chat.conversation.setting import RunSetting, write_surely
 from vitehub_chat.conversation.unreadable import read_entries
 from vitehub_chat.errors import StateConflictError, StateUnavailableError
@@ -57,8 +50,6 @@ from vitehub_chat.model.rows import RowStatus
 from vitehub_chat.state.row_requests import PruneRequest
 from vitehub_chat.state.values import Finished, Grant, NewRow, Recorded
 
-FINISH_S = 30.0
-"""How long the capabilities may take to see the end of a turn."""
 NAMED_REASONS = frozenset({"timeout", "lock_lifetime"})
 
 
@@ -99,6 +90,9 @@ class Run:
     async def carry_out(self) -> RunResult:
         """Run to the end and return the result.
 
+        What goes on with an answer and brings nothing that the turn before it did not bring is
+        given back, and its result is that turn's: two clients may have sent it at once.
+
         Raises:
             EntriesPutAside: Messages of it cannot be read; the others run without them.
             StateConflictError: The lock was lost; nothing more was written (`lock_lost`).
@@ -108,14 +102,28 @@ class Run:
         with observing.turn(self._setting.agent), self._lease:
             try:
                 request, draft, place, user_key = await self._understand()
-                recorded = await self._record(draft, place, user_key)
-                self.are_recorded = True
+                repeated = await self._find_repeated(place)
+                if repeated is None:
+                    recorded = await self._record(draft, place, user_key)
+                    self.are_recorded = True
             except BaseException as error:
                 await self._let_go(error)
                 raise
+            if repeated is not None:
+                await self._let_go(None)
+                return repeated
             return await self._answer_it(request, draft, place, recorded)
 
-    async def _let_go(self, error: BaseException) -> None:
+    async def _find_repeated(self, place: Place) -> RunResult | None:
+        turn_id = None if self._continued is None else self._continued.repeats
+        if turn_id is None:
+            return None
+        found = await find_repeated(self._setting.turns, turn_id)
+        if found is not None:
+            events.message_repeated(status=found.status, key=place.conversation, turn_id=turn_id)
+        return found
+
+    async def _let_go(self, error: BaseException | None) -> None:
         release = Release(
             setting=self._setting,
             grant=self._grant,
@@ -305,7 +313,10 @@ class Run:
             usage, budget = self._answer.usage, prepared.context_budget
             self._sink(RunFinished(finish_reason=finish_reason, usage=usage, budget=budget))
         if invocation is not None:
-            await self._tell_capabilities(invocation, result, ids)
+            try:
+                await settle(tell_end(invocation, result), self._control)
+            except Exception as raised:  # noqa: BLE001 - the answer is recorded, the caller's
+                events.turn_failed(raised, code=error_code(raised), **ids)
         if self._setting.memory is not None and finished.row is not None:
             kept = self._setting.memory.keep_turn(self._recorded, finished.row, ids)
             await settle(kept, self._control)
@@ -372,18 +383,6 @@ class Run:
         policy = self._setting.policy
         text = await find_error_text(policy.reply, error, request.timeout or policy.timeout)
         self._sink(RunFailed(text=text, code=error_code(error)))
-
-    async def _tell_capabilities(
-        self, invocation: Invocation, result: RunResult, ids: events.Ids
-    ) -> None:
-        async def tell() -> None:
-            async with asyncio.timeout(FINISH_S):
-                await invocation.finish(result)
-
-        try:
-            await settle(tell(), self._control)
-        except Exception as error:  # noqa: BLE001 - the answer is recorded and belongs to the caller
-            events.turn_failed(error, code=error_code(error), **ids)
 
     def _new_answer(self, now: datetime) -> Answer:
         if self._continued is None:

@@ -8,6 +8,7 @@ from datetime import datetime
 
 import attrs
 
+from vitehub_chat.conversation.control import guarded
 from vitehub_chat.conversation.sizing import Sizer
 from vitehub_chat.conversation.summarizers import prompt_size_of
 from vitehub_chat.formatting.cleaning import clean
@@ -110,9 +111,10 @@ class Summarizing:
         deadline = min(now + self.policy.summarizer_timeout, until)
         try:
             async with asyncio.timeout(limit):
-                return await self.summarizer(
-                    previous, part, max_size=self.limits.summary_max, deadline=deadline
-                )
+                with guarded():
+                    return await self.summarizer(
+                        previous, part, max_size=self.limits.summary_max, deadline=deadline
+                    )
         except TimeoutError as error:
             raise SummarizerFailed("timeout") from error
         except Exception as error:

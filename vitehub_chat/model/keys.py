@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import re
 import unicodedata
+from typing import Final
 
 import attrs
 
@@ -13,6 +15,7 @@ MAX_ID_LENGTH = 512
 """Longest id in characters, of messages, sessions, threads, channels and tenants alike."""
 
 _DIGEST_LENGTH = 16
+_LENGTH: Final = re.compile(r"(0|[1-9][0-9]{0,9}):")
 
 
 @attrs.frozen
@@ -34,8 +37,15 @@ class ConversationKey:
 
     @classmethod
     def decode(cls, encoded: str) -> ConversationKey:
-        """Return the key that `encode` wrote down."""
-        return cls(*decode_key(encoded))
+        """Return the key that `encode` wrote down.
+
+        Raises:
+            InputError: `encode` writes no such text.
+        """
+        parts = decode_key(encoded)
+        if len(parts) != len(attrs.fields(cls)):
+            raise _no_key()
+        return cls(*parts)
 
     def encode_channel(self) -> str:
         """Return the text for (tenant, agent, channel), the room that named sessions live in."""
@@ -48,19 +58,28 @@ def encode_key(*parts: str | None) -> str:
 
 
 def decode_key(encoded: str) -> list[str | None]:
-    """Return the parts that `encode_key` joined."""
+    """Return the parts that `encode_key` joined.
+
+    Raises:
+        InputError: `encode_key` writes no such text.
+    """
     parts: list[str | None] = []
     at = 0
     while at < len(encoded):
         if encoded[at] == "-":
             parts.append(None)
             at += 1
-        else:
-            colon = encoded.index(":", at)
-            end = colon + 1 + int(encoded[at:colon])
-            parts.append(encoded[colon + 1 : end])
-            at = end
+            continue
+        length = _LENGTH.match(encoded, at)
+        if length is None or (end := length.end() + int(length[1])) > len(encoded):
+            raise _no_key()
+        parts.append(encoded[length.end() : end])
+        at = end
     return parts
+
+
+def _no_key() -> InputError:
+    return InputError("is no encoded key", path="conversation")
 
 
 def fit_id(name: str) -> str:

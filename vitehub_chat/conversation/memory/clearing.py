@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import attrs
 
 from vitehub_chat.conversation import events
+from vitehub_chat.conversation.control import guarded
 from vitehub_chat.conversation.memory.inventory import ListedNote, NoteInventory
 from vitehub_chat.conversation.memory.sinks import (
     PATH,
@@ -101,7 +102,8 @@ class Clearing:
     async def _remove(self, sink: RemovingSink | None, notes: Sequence[MemoryNote]) -> None:
         if sink is not None:
             for note in notes:
-                await sink.remove(note.flush_id, date=note.date)
+                with guarded():
+                    await sink.remove(note.flush_id, date=note.date)
         await self._inventory.forget(notes)
         await self._inventory.plan_removal(self.session_id, ())
 

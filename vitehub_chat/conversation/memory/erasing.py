@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator
 
 import attrs
 
+from vitehub_chat.conversation.control import guarded
 from vitehub_chat.conversation.memory.inventory import NoteInventory
 from vitehub_chat.conversation.memory.sinks import (
     MakeSink,
@@ -63,7 +64,8 @@ class PersonNotes:
         notes = [each.note for each in listed if each.session_id == session.session_id]
         for note in notes:
             for sink in sinks:
-                await sink.remove(note.flush_id, date=note.date)
+                with guarded():
+                    await sink.remove(note.flush_id, date=note.date)
         await inventory.forget(notes)
         return len(notes)
 

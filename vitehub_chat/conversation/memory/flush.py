@@ -10,6 +10,7 @@ from typing import Final
 import attrs
 
 from vitehub_chat.conversation import events
+from vitehub_chat.conversation.control import guarded
 from vitehub_chat.conversation.flushing import FlushBatch, FlushSetting
 from vitehub_chat.conversation.memory.extracting import Extractor
 from vitehub_chat.conversation.memory.inventory import FlushRecord
@@ -150,7 +151,8 @@ class MemoryFlush:
         limit = self.policy.extract_timeout
         try:
             async with asyncio.timeout(limit.total_seconds()):
-                added = await extractor.extract(batch.messages, like=like, deadline=now + limit)
+                with guarded():
+                    added = await extractor.extract(batch.messages, like=like, deadline=now + limit)
             await writer.inventory.go_on(record, is_extracted=True)
         except Exception as error:  # noqa: BLE001 - told as an event, the policy says what follows
             self._tell_failed(error, "extract", record.flush_id)

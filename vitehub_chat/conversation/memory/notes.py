@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 
 import attrs
 
+from vitehub_chat.conversation.control import guarded
 from vitehub_chat.conversation.memory.inventory import FlushRecord, NoteInventory
 from vitehub_chat.formatting.memory_sections import Heading, section_of
 from vitehub_chat.model.memory_policy import MemorySink
@@ -55,5 +56,6 @@ class NoteWriter:
             now=now,
         )
         async with asyncio.timeout(self.limit.total_seconds()):
-            await self.sink.append(section, date=record.date, flush_id=record.flush_id)
+            with guarded():
+                await self.sink.append(section, date=record.date, flush_id=record.flush_id)
         return await self.inventory.go_on(record, is_noted=True)

@@ -6,7 +6,7 @@ from starlette.requests import Request
 
 from vitehub_chat.agent.agent import Agent
 from vitehub_chat.conversation.conversations import Conversations
-from vitehub_chat.errors import NotFoundError
+from vitehub_chat.errors import InputError, NotFoundError
 from vitehub_chat.model.keys import ConversationKey
 from vitehub_chat.model.rows import SessionInfo
 from vitehub_chat.web.access import UNKNOWN, Access, Place
@@ -61,7 +61,6 @@ class OperatorAccess(Access):
 
 def _decode(name: str) -> ConversationKey | None:
     try:
-        key = ConversationKey.decode(name)
-    except (TypeError, ValueError):
+        return ConversationKey.decode(name)
+    except InputError:
         return None
-    return key if key.encode() == name else None
