@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -243,6 +243,67 @@ async def test_a_run_that_ended_is_listed_no_more_and_goes_with_its_conversation
     assert await shelf.run_ids() == ()
     await there.send("DELETE", "/sessions/c1")
     assert run_id is None or await shelf.block(run_id, 0) is None
+
+
+async def ended_while_deleted(site: Site, delete: Callable[[], Awaitable[object]]) -> list[str]:
+    """Delete a conversation when its run has ended, and its last words are about to be written.
+
+    Return the names of the values that are left.
+    """
+    assert site.state is not None
+    values, goes_on = type(site.state.values), asyncio.Event()
+    original = values.set
+
+    async def set_late(self: KeyValue, key: str, /, **facts: Any) -> None:
+        if "block" in key and facts["value"]["is_last"]:
+            await goes_on.wait()
+        await original(self, key, **facts)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(values, "set", set_late)
+        first = site.follow("POST", "", turn("m1", "A"))
+        await first.until("start")
+        (run_id,) = await shelf_of(site).run_ids()
+        site.release("A")
+        assert (await first.chunks())[-1]["type"] == "finish"
+        await delete()
+        goes_on.set()
+        await settled(site)
+    shelf = shelf_of(site)
+    blocks = [await shelf.block(run_id, number) for number in range(9)]
+    return [
+        name
+        for name, found in [
+            ("list", await shelf.run_ids()),
+            ("facts", await shelf.facts(run_id)),
+            *(("block", each) for each in blocks),
+        ]
+        if found
+    ]
+
+
+@pytest.mark.parametrize("by", ["conversation", "person"])
+async def test_what_a_run_says_last_does_not_outlive_its_conversation(
+    set_site: SetSite, by: str
+) -> None:
+    here, there = await two(set_site)
+
+    async def delete() -> None:
+        if by == "conversation":
+            assert (await there.send("DELETE", "/sessions/c1")).status_code == 200
+        else:
+            await there.agent.conversations(tenant="acme").erase_person("ada")
+
+    assert await ended_while_deleted(here, delete) == []
+
+
+async def test_a_run_that_nobody_deleted_is_kept_for_who_follows_it(set_site: SetSite) -> None:
+    here, _ = await two(set_site)
+
+    async def keep() -> None:
+        """Delete nothing."""
+
+    assert "block" in await ended_while_deleted(here, keep)
 
 
 async def test_many_runs_are_listed_and_taken_off_without_losing_one(set_site: SetSite) -> None:

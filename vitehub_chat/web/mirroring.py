@@ -11,6 +11,7 @@ import attrs
 
 from vitehub_chat.conversation import events
 from vitehub_chat.errors import StateError
+from vitehub_chat.model.keys import fit_id
 from vitehub_chat.state.contract import AgentState
 from vitehub_chat.streams.chunks import Chunk
 from vitehub_chat.web.access import Place
@@ -76,10 +77,16 @@ class Shelf:
             if run_id not in listed:
                 return
             left = [each for each in listed if each != run_id]
-            if await self.state.values.compare_and_set(
-                self._list, expected=listed, value=left, ttl=TTL, scope=self.place.key
-            ):
+            if await self._replace_list(listed, left):
                 return
+
+    async def _replace_list(self, listed: list[Any], left: list[Any]) -> bool:
+        values, key = self.state.values, self.place.key
+        if not left:
+            return await values.compare_and_delete(self._list, expected=listed, scope=key)
+        return await values.compare_and_set(
+            self._list, expected=listed, value=left, ttl=TTL, scope=key
+        )
 
     async def facts(self, run_id: str) -> RunFacts | None:
         """Return what is known of a run, or None once that is gone."""
@@ -89,6 +96,16 @@ class Shelf:
     async def set_facts(self, run_id: str, facts: RunFacts) -> None:
         """Write down what is known of a run."""
         await self._set("run", run_id, attrs.asdict(facts))
+
+    async def replace_facts(self, run_id: str, known: RunFacts, facts: RunFacts) -> bool:
+        """Write down what is known of a run now, for as long again, unless that has changed."""
+        return await self.state.values.compare_and_set(
+            f"replay.run:{run_id}",
+            expected=attrs.asdict(known),
+            value=attrs.asdict(facts),
+            ttl=TTL,
+            scope=self.place.key,
+        )
 
     async def block(self, run_id: str, number: int) -> Mapping[str, Any] | None:
         """Return a block of chunks, `{"chunks", "is_last"}`, or None if there is none."""
@@ -101,6 +118,10 @@ class Shelf:
         """Write a block of chunks."""
         block = {"chunks": list(chunks), "is_last": is_last}
         await self._set("block", f"{run_id}:{number}", block)
+
+    async def delete_block(self, run_id: str, number: int) -> None:
+        """Delete a block of chunks; no-op if there is none."""
+        await self.state.values.delete(f"replay.block:{run_id}:{number}", scope=self.place.key)
 
     async def ask_to_stop(self, run_id: str) -> None:
         """Ask the process of a run to stop it."""
@@ -117,7 +138,7 @@ class Shelf:
     @property
     def _list(self) -> str:
         session = self.place.session_id
-        return "replay.runs" if session is None else f"replay.runs:{session}"[:512]
+        return "replay.runs" if session is None else fit_id(f"replay.runs:{session}")
 
     async def _get(self, kind: str, name: str) -> Any:
         return await self.state.values.get(f"replay.{kind}:{name}", scope=self.place.key)
@@ -130,7 +151,8 @@ class Shelf:
 class Mirror:
     """Writes down what one run says, and stops it where another process asks for that.
 
-    While the state is away nothing is lost: what was said goes out with the next write.
+    While the state is away nothing is lost: what was said goes out with the next write. Once its
+    facts are gone the run was deleted with its conversation, and nothing of it is written any more.
 
     Attributes:
         run_id: The name of the run.
@@ -143,7 +165,9 @@ class Mirror:
         self._number = 0
         self._held: list[Chunk] = []
         self._block: _Block | None = None
-        self._is_complete = False
+        self._has_last_block = False
+        self._is_over = False
+        self._is_deleted = False
         self._is_away = False
 
     async def open(self, user_message_id: str | None) -> None:
@@ -167,11 +191,12 @@ class Mirror:
                 await self._try(self._tick(run))
                 if loop.time() >= relist_at:
                     relist_at = loop.time() + RELIST_S
-                    await self._try(self._shelf.list_run(self.run_id))
+                    await self._try(self._keep_listed())
             await run.ended()
             self._held.extend(reader.take())
         for _ in range(RETRIES):
-            if await self._try(self._write(run, is_last=True)) and self._is_complete:
+            await self._try(self._write(run, is_last=True))
+            if self._is_over or self._is_deleted:
                 break
             await asyncio.sleep(FLUSH_S)
         await self._try(self._shelf.unlist(self.run_id))
@@ -181,13 +206,17 @@ class Mirror:
         if await self._shelf.is_to_stop(self.run_id):
             run.stop()
 
+    async def _keep_listed(self) -> None:
+        if await self._shelf.replace_facts(self.run_id, self._facts, self._facts):
+            await self._shelf.list_run(self.run_id)
+
     async def _write(self, run: LiveRun, *, is_last: bool) -> None:
         """Write what was said since the last time; what is not known to be written comes again."""
         if not run.buffer.is_replayable:
             self._held = []
         if self._block is not None:
             await self._write_block(self._block)
-        if self._held or is_last:
+        if self._held or (is_last and not self._has_last_block):
             chunks, self._held = self._held, []
             await self._write_block(_Block(chunks, is_last))
         facts = attrs.evolve(
@@ -196,17 +225,24 @@ class Mirror:
             is_ended=is_last,
             is_replayable=run.buffer.is_replayable,
         )
-        if facts != self._facts:
-            await self._shelf.set_facts(self.run_id, facts)
-            self._facts = facts
+        if facts != self._facts and not self._is_deleted:
+            await self._shelf.replace_facts(self.run_id, self._facts, facts)
+            # Not what was tried: a write that seemed to fail may have happened.
+            self._facts = await self._shelf.facts(self.run_id) or self._facts
+        self._is_over = is_last and facts == self._facts
 
     async def _write_block(self, block: _Block) -> None:
+        if self._is_deleted:
+            return
         # The same again under the same number: somebody may have read it already.
         self._block = block
         await self._shelf.set_block(self.run_id, self._number, block.chunks, is_last=block.is_last)
+        if await self._shelf.facts(self.run_id) is None:
+            await self._shelf.delete_block(self.run_id, self._number)
+            self._is_deleted = True
         self._block = None
         self._number += 1
-        self._is_complete = block.is_last
+        self._has_last_block = block.is_last
 
     async def _try(self, step: Coroutine[Any, Any, None]) -> bool:
         """Take a step and tell whether that went well; the log has the first of some failures."""
