@@ -27,7 +27,7 @@ from vitehub_chat.state.steps import (
 from vitehub_chat.state.stores import store
 from vitehub_chat.state.stores.turns import Turns
 from vitehub_chat.state.tables import Transaction
-from vitehub_chat.state.values import Finished, WindowRequest, WindowRows
+from vitehub_chat.state.values import Finished, NewEntry, WindowRequest, WindowRows
 
 
 def forgets_the_token(_check_fence: Any) -> Any:
@@ -72,6 +72,13 @@ def sees_no_lock(_live_lock: Any) -> Any:
 def passes_nothing_on(_pass_on: Any) -> Any:
     def mutated(tx: Transaction, lock_key: str, *_rest: object) -> None:
         tx.locks.delete(lock_key)
+
+    return mutated
+
+
+def groups_what_runs_alone(entry_of: Callable[..., EntryRecord]) -> Any:
+    def mutated(new: NewEntry, *arguments: object) -> EntryRecord:
+        return entry_of(attrs.evolve(new, runs_alone=False), *arguments)
 
     return mutated
 
@@ -291,6 +298,13 @@ MUTANTS = (
         attribute="_entry_of",
         replace=claims_nothing,
         caught_by="claims.a_repeat_is_recognised_at_every_stage",
+    ),
+    Mutant(
+        name="takes what runs alone into a group",
+        target=admission,
+        attribute="_entry_of",
+        replace=groups_what_runs_alone,
+        caught_by="admission.what_runs_alone_is_in_no_group",
     ),
     Mutant(
         name="keeps the claim of who was pushed out",

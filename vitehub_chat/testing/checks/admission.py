@@ -68,6 +68,18 @@ async def check_messages_that_wait_together_run_together(
 
 
 @group
+async def check_what_runs_alone_is_in_no_group(open_state: OpenState, clock: FakeClock) -> None:
+    """Run what waits before and behind an entry that `runs_alone` apart from it, in order."""
+    async with open_state(clock) as state:
+        line = new_line(state, "queue")
+        first = await line.start("a")
+        await line.admit_all("b", "c")
+        equal((await line.admit("d", runs_alone=True)).verdict, "accepted", "the verdict on d")
+        await line.admit_all("e", "f")
+        equal(await line.drain(first), [["a"], ["b", "c"], ["d"], ["e", "f"]], "the runs")
+
+
+@group
 async def check_groups_are_of_one_lane(open_state: OpenState, clock: FakeClock) -> None:
     """Run messages of different conversations and sessions apart, by their oldest one."""
     other = new_key()
