@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import unicodedata
 
 import pytest
@@ -56,12 +57,8 @@ def test_an_id_is_taken_as_it_is_or_refused(value: str) -> None:
 
 @given(st.text(st.sampled_from("-:0123\u0663+_ a"), max_size=12))
 def test_a_text_that_is_no_key_is_refused_at_once(text: str) -> None:
-    try:
-        parts = decode_key(text)
-    except InputError as error:
-        assert error.path == "conversation"
-    else:
-        assert encode_key(*parts) == text
+    with contextlib.suppress(InputError):
+        assert encode_key(*decode_key(text)) == text
 
 
 @pytest.mark.parametrize(

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import tempfile
+import unicodedata
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from vitehub_chat import ConversationKey, open_agent_state
 from vitehub_chat.conversation.conversations import Conversations
-from vitehub_chat.model.folding import fold_character, fold_text, split_query
+from vitehub_chat.model.folding import fold_text, split_clusters, split_query
 from vitehub_chat.model.snippets import MARK, SNIPPET_LENGTH, find_matches, make_snippet
 from vitehub_chat.state.values import SessionRequest
 from vitehub_chat.testing.checks.material import row
@@ -21,6 +23,13 @@ from vitehub_chat.testing.checks.material import row
 TEXTS = st.one_of(st.text("aAbBßée\u0301 ", max_size=12), st.text("天气东京ス。 a", max_size=9))
 ANY = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
 QUERIES = st.one_of(st.text("aAbBße\u0301天气ス ", max_size=3), ANY)
+MIXED = st.text(
+    st.characters(exclude_categories=["Cs"])
+    | st.sampled_from(
+        "か\u3099がｶ\uff9e\u1100\u1161\u11a8가각ㄱㅏi\u0131İ\u0307\u0301\u0323eéß天 "
+    ),
+    max_size=400,
+)
 STEPS = st.lists(st.tuples(st.integers(0, 3), TEXTS), min_size=1, max_size=8)
 
 
@@ -34,11 +43,15 @@ def new_url(scheme: str) -> Iterator[str]:
 
 
 def plainly(texts: dict[str, str], query: str) -> set[str]:
-    """Return the messages that a look at every character finds."""
-    words = ["".join(map(fold_character, word)) for word in query.split()]
+    """Return the messages that a look at every cluster of characters finds."""
+    words = [fold_by_cluster(word) for word in query.split()]
     parts = [part for word in words for part in word.split()]
-    found = {name: "".join(map(fold_character, text)) for name, text in texts.items()}
+    found = {name: fold_by_cluster(text) for name, text in texts.items()}
     return {name for name, text in found.items() if parts and all(p in text for p in parts)}
+
+
+def fold_by_cluster(text: str) -> str:
+    return "".join(map(fold_text, split_clusters(text)))
 
 
 @pytest.mark.parametrize("scheme", ["memory:", "file:"])
@@ -64,20 +77,72 @@ def test_a_search_finds_what_a_plain_look_finds(
     asyncio.run(search())
 
 
-@given(before=ANY, word=ANY, after=ANY)
-def test_what_is_in_a_text_is_in_its_folded_text(before: str, word: str, after: str) -> None:
-    assert fold_text(word) in fold_text(before + word + after)
-    assert all(part in fold_text(before + word + after) for part in split_query(word))
+@given(text=MIXED, begin=st.integers(0, 40), count=st.integers(1, 40))
+def test_what_is_in_a_text_is_in_its_folded_text(text: str, begin: int, count: int) -> None:
+    clusters = list(split_clusters(text))
+    assert "".join(clusters) == text
+    assert fold_by_cluster(text) == fold_text(text)
+    part = "".join(clusters[begin : begin + count])
+    assert fold_text(part) in fold_text(text)
+    assert all(word in fold_text(text) for word in split_query(part))
 
 
-@given(text=st.text(st.characters(exclude_categories=["Cs"]), max_size=900), query=ANY)
+@given(text=MIXED)
+def test_texts_that_unicode_calls_equal_are_folded_alike(text: str) -> None:
+    forms: list[Any] = ["NFC", "NFD", "NFKC", "NFKD"]
+    assert {fold_text(unicodedata.normalize(form, text)) for form in forms} == {fold_text(text)}
+
+
+@pytest.mark.parametrize(
+    ("text", "query"),
+    [
+        ("\uff76\uff9e\uff97\uff7d", "\u30ac\u30e9\u30b9"),
+        ("\u304b\u3099\u3059", "\u304c\u3059"),
+        (unicodedata.normalize("NFD", "\ud55c\uad6d\uc5b4"), "\ud55c\uad6d\uc5b4"),
+        ("\u0130stanbul", "istanbul"),
+        ("\u0130stanbul".lower(), "ISTANBUL"),
+        ("\u0131l\u0131k", "ILIK"),
+        ("e\u0302\u0323", "\u1ec7"),
+        ("caf\u00e9", "cafe"),
+        ("STRASSE", "stra\u00dfe"),
+        ("\uff21\uff22", "ab"),
+    ],
+)
+def test_forms_of_the_same_word_find_each_other(text: str, query: str) -> None:
+    (word,) = split_query(query)
+    for line in (text, f"x {text} y", "\u3042" * 9000 + text):
+        assert word in fold_text(line)
+        ((start, end),) = find_matches(line[-99:], [word])
+        assert line[-99:][start:end] in text
+        assert MARK in make_snippet(line, [word])
+
+
+@pytest.mark.parametrize(("text", "query"), [("\u304c", "\u304b"), ("\ud55c", "\ud558")])
+def test_a_part_of_a_kana_or_a_syllable_is_another_one(text: str, query: str) -> None:
+    assert split_query(query)[0] not in fold_text(text)
+
+
+@given(text=st.one_of(MIXED, st.text("ab é", max_size=900), ANY), query=QUERIES)
+@example(text="a" * 900, query="a")
+@example(text="a " * 450, query="a")
+@example(text="b" * 900, query="b" * 400)
 def test_a_snippet_is_short_and_says_what_the_text_says(text: str, query: str) -> None:
     words = split_query(query)
     snippet = make_snippet(text, words)
     line = " ".join(text.split())
     assert len(snippet) <= SNIPPET_LENGTH
-    if MARK[0] not in text and "…" not in text:
-        assert snippet.replace(MARK, "").strip("…") in line
-        assert (MARK in snippet) == bool(find_matches(line, words))
-    for start, end in find_matches(line, words):
+    spans = find_matches(line, words)
+    for start, end in spans:
         assert any(word in fold_text(line[start:end]) for word in words)
+    if MARK[0] in text or "…" in text:
+        return
+    marks = snippet.count(MARK)
+    assert (marks > 0, marks % 2) == (bool(spans), 0)
+    shown = snippet.replace(MARK, "")
+    body = shown.strip("…")
+    assert body in line
+    if shown.endswith("…"):
+        # With the next character, and the marks it may bring, it would be too long.
+        assert len(snippet) + len(MARK) * 2 + 1 > SNIPPET_LENGTH
+    else:
+        assert line.endswith(body)

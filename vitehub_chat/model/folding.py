@@ -1,12 +1,15 @@
 """Folding: text as it is compared when somebody searches, whatever its case and its forms.
 
-Every character is folded by itself, so what is in a text is in its folded text, too: a search
-misses nothing that a comparison character by character would find.
+Texts that are equal to Unicode, or the same but for case and presentation, fold to the same one.
+Accents stand apart from their letters there, so that `e` is in `é`; kana and Hangul stay whole, as
+a part of one is another character. Every cluster of characters is folded by itself, so what is in
+a text is in its folded text, too: a search misses nothing that a comparison would find.
 """
 
 from __future__ import annotations
 
 import unicodedata
+from collections.abc import Iterator
 from typing import Final
 
 MAX_WORDS: Final = 32
@@ -16,32 +19,62 @@ _KEPT_CHARACTERS: Final = 8192
 _COMPOSED: Final = (("\u1100", "\u11ff"), ("\u3000", "\u30ff"), ("\uac00", "\ud7a3"))
 """Scripts whose characters stay whole: a part of one is another character."""
 
+_VOWELS, _LAST_JAMO = "\u1160", "\u11ff"
+"""The letters of Hangul that follow another one in a syllable."""
+
+_DOTLESS_I, _DOTTED_I = "\u0131", "i\u0307"
+
 
 class _Folds(dict[int, str]):
     """The folded forms of characters by their code points, found when they are asked for."""
 
     def __missing__(self, point: int) -> str:
-        folded = fold_character(chr(point))
+        folded = _fold_character(chr(point))
         if len(self) < _KEPT_CHARACTERS:
             self[point] = folded
         return folded
 
 
-def fold_character(character: str) -> str:
-    """Return what one character is compared as; of a control character a space."""
+def _fold_character(character: str) -> str:
+    """Return what a composed character is compared as; of a control character a space."""
     if unicodedata.category(character) in {"Cc", "Cs"}:
         return " "
     is_whole = any(first <= character <= last for first, last in _COMPOSED)
     plain = unicodedata.normalize("NFKC" if is_whole else "NFKD", character)
-    return plain.casefold()
+    return plain.casefold().replace(_DOTLESS_I, "i")
 
 
 _folds: Final = _Folds()
 
 
 def fold_text(text: str) -> str:
-    """Return a text as it is compared: `Straße` and `STRASSE` are one."""
-    return text.translate(_folds)
+    """Return a text as it is compared: `Straße` and `STRASSE` are one.
+
+    An `i` is the same with and without its dot, in `İstanbul` as in `ISTANBUL`.
+    """
+    if text.isascii():
+        return text.translate(_folds)
+    composed = unicodedata.normalize("NFKC", text)
+    return composed.translate(_folds).replace(_DOTTED_I, "i")
+
+
+def split_clusters(text: str) -> Iterator[str]:
+    """Yield the pieces of a text that fold by themselves, each a character with what joins it."""
+    begin = 0
+    for place in range(1, len(text)):
+        if not joins(text[place]):
+            yield text[begin:place]
+            begin = place
+    if text:
+        yield text[begin:]
+
+
+def joins(character: str) -> bool:
+    """Tell whether a character may become one with what is before it."""
+    if character.isascii():
+        return False
+    first = unicodedata.normalize("NFKD", character)[0]
+    return unicodedata.combining(first) != 0 or _VOWELS <= first <= _LAST_JAMO
 
 
 def split_query(query: str) -> tuple[str, ...]:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Final
 
-from vitehub_chat.model.folding import fold_text
+from vitehub_chat.model.folding import fold_text, joins, split_clusters
 
 SNIPPET_LENGTH: Final = 300
 """How many characters a snippet has at most, marks included."""
@@ -17,6 +18,12 @@ MARK: Final = "**"
 _CUT: Final = "…"
 _LEAD: Final = 60
 """How many characters are shown before the first match."""
+
+_BLOCK: Final = 4096
+"""So much of a text is folded at once while a place in it is looked for."""
+
+_MOST_JOINED: Final = 3
+"""How many characters may be one in the folded text: the letters of a syllable of Hangul."""
 
 Span = tuple[int, int]
 
@@ -33,40 +40,63 @@ def make_snippet(text: str, words: Sequence[str]) -> str:
     Matches are marked. A text without any is cut off behind its beginning.
     """
     line = " ".join(text.split())
-    spans = find_matches(line, words)
-    whole = _mark(line, spans, 0, len(line))
-    if len(whole) <= SNIPPET_LENGTH:
-        return whole
-    first = spans[0][0] if spans else 0
-    begin = max(min(first - _LEAD, len(line) - SNIPPET_LENGTH), 0)
-    lead = _CUT if begin else ""
-    room = SNIPPET_LENGTH - len(lead)
-    rest = _mark(line, spans, begin, len(line))
-    return lead + (rest if len(rest) <= room else _cut(line, spans, begin, room - len(_CUT)))
+    folded = fold_text(line)
+    first = min((at for word in words if (at := folded.find(word)) >= 0), default=0)
+    place = _place_of(line, first)
+    reach = SNIPPET_LENGTH + _MOST_JOINED * max(map(len, words), default=0)
+    rest = line[place : place + reach]
+    # What the rest leaves free shows more of what is before it.
+    free = SNIPPET_LENGTH - len(_CUT) - _size(rest, find_matches(rest, words))
+    begin = max(place - max(free, _LEAD), 0)
+    while begin < place and joins(line[begin]):
+        begin += 1
+    return _shorten(line[begin : place + reach], words, is_begun=begin > 0)
 
 
 def find_matches(text: str, words: Sequence[str]) -> list[Span]:
     """Return where folded words are in a text, ascending; what overlaps is one place.
 
-    A character of which only a part is found counts as found.
+    A character of which only a part is found counts as found, and so does what joins it.
     """
-    folded, starts = _fold_with_places(text)
+    folded, places = fold_text(text), list(_places(text))
     found: list[Span] = []
     for word in words:
         at = folded.find(word)
         while at >= 0:
-            found.append((starts[at], starts[at + len(word) - 1] + 1))
+            found.append((places[at][0], places[at + len(word) - 1][1]))
             at = folded.find(word, at + len(word))
     return _joined(sorted(found))
 
 
-def _fold_with_places(text: str) -> tuple[str, Sequence[int]]:
-    """Return a folded text, and of each of its characters the place in the text it comes from."""
-    folded = fold_text(text)
-    if len(folded) == len(text):  # none becomes less than one
-        return folded, range(len(text))
-    places = [place for place, each in enumerate(text) for _ in fold_text(each)]
-    return folded, places
+def _place_of(text: str, at: int) -> int:
+    """Return where in a text the cluster begins that a character of its folded text comes from."""
+    if text.isascii():
+        return at
+    begin, left = 0, at
+    while True:
+        end = begin + _BLOCK
+        while end < len(text) and joins(text[end]):
+            end += 1
+        size = len(fold_text(text[begin:end]))
+        if size > left or end >= len(text):
+            break
+        begin, left = end, left - size
+    for cluster in split_clusters(text[begin:end]):
+        left -= len(fold_text(cluster))
+        if left < 0:
+            break
+        begin += len(cluster)
+    return begin
+
+
+def _places(text: str) -> Iterator[Span]:
+    """Yield of each character of a folded text from where in the text it comes."""
+    begin = 0
+    for cluster in split_clusters(text):
+        end = begin + len(cluster)
+        for _ in fold_text(cluster):
+            yield begin, end
+        begin = end
 
 
 def _joined(spans: Sequence[Span]) -> list[Span]:
@@ -79,19 +109,35 @@ def _joined(spans: Sequence[Span]) -> list[Span]:
     return joined
 
 
-def _cut(line: str, spans: Sequence[Span], begin: int, room: int) -> str:
-    """Return so much of a line that it has at most `room` characters with its marks."""
-    end = begin + room
-    while len(marked := _mark(line, spans, begin, end)) > room:
-        end -= len(marked) - room
-    return marked + _CUT
+def _shorten(part: str, words: Sequence[str], *, is_begun: bool) -> str:
+    """Return a part of a line that begins as the snippet does, marked, and cut where it has to be.
+
+    `is_begun`: whether something of the line is before it.
+    """
+    spans = find_matches(part, words)
+    lead = _CUT if is_begun else ""
+    room = SNIPPET_LENGTH - len(lead)
+    if _size(part, spans) <= room:
+        return lead + _mark(part, spans, len(part))
+    starts = [start for start, _ in spans]
+
+    def size(end: int) -> int:
+        return end + 2 * len(MARK) * bisect_left(starts, end)
+
+    end = bisect_right(range(room), room - len(_CUT), key=size) - 1
+    return lead + _mark(part, spans, end) + _CUT
 
 
-def _mark(line: str, spans: Sequence[Span], begin: int, end: int) -> str:
-    """Return a part of a line with marks around what was found in it."""
-    inside = [(max(a, begin), min(b, end)) for a, b in spans if a < end and b > begin]
-    edges = [begin, *(edge for span in inside for edge in span), end]
-    pieces = [line[a:b] for a, b in pairwise(edges)]
+def _size(part: str, spans: Sequence[Span]) -> int:
+    """Return how long a part is with its marks."""
+    return len(part) + 2 * len(MARK) * len(spans)
+
+
+def _mark(part: str, spans: Sequence[Span], end: int) -> str:
+    """Return the beginning of a part with marks around what was found in it."""
+    inside = [(start, min(stop, end)) for start, stop in spans if start < end]
+    edges = [0, *(edge for span in inside for edge in span), end]
+    pieces = [part[a:b] for a, b in pairwise(edges)]
     return "".join(
         f"{MARK}{piece}{MARK}" if number % 2 else piece for number, piece in enumerate(pieces)
     )
