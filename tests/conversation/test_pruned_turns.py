@@ -15,6 +15,7 @@ from vitehub_chat.conversation.conversation import Conversation
 from vitehub_chat.errors import ConfigError
 from vitehub_chat.model.keys import ConversationKey
 from vitehub_chat.state.contract import AgentState
+from vitehub_chat.state.steps import pruning
 from vitehub_chat.testing.clock import FakeClock
 
 KEY = ConversationKey(None, "keeper", None, "t")
@@ -116,6 +117,20 @@ async def test_a_window_has_nothing_that_is_too_old_although_it_is_stored(
     assert await texts(state) == ["m1", "m1"]
 
 
+@pytest.mark.parametrize("mode", ["delete", "hide"])
+async def test_what_came_without_a_time_is_as_old_as_its_record(
+    state: AgentState, clock: FakeClock, mode: str
+) -> None:
+    window = {"source": "transcript", "max_messages": 9}
+    agent = keeper(state, {"mode": mode, "max_age_hours": 1}, trigger_history=window)
+    await say(agent, "m1")
+    clock.advance(hours=1, seconds=1)
+    result = await say(agent, "m2")
+    assert result.prepared is not None
+    assert [message.text for message in result.prepared.messages] == ["m2"]
+    assert await texts(state) == ["m2", "m2"]
+
+
 @pytest.mark.parametrize("estimator", ["nobody-has-it", lambda _text: -1])
 async def test_rules_that_cannot_be_used_fail_no_turn(
     state: AgentState, caplog: pytest.LogCaptureFixture, estimator: object
@@ -126,6 +141,25 @@ async def test_rules_that_cannot_be_used_fail_no_turn(
     assert [result.status for result in results] == ["complete", "complete"]
     assert len(told(caplog, "chat.history.prune_failed")) == 2
     assert await texts(state) == ["m1", "m1", "m2", "m2"]
+
+
+async def test_a_pruning_that_breaks_off_leaves_the_answer_and_all_rows(
+    state: AgentState, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    agent = keeper(state, {"max_messages": 1})
+    await say(agent, "m1")
+
+    def breaks_off(*_given: object) -> None:
+        raise OSError("the disk is full")
+
+    with monkeypatch.context() as patch, caplog.at_level(logging.WARNING, logger="vitehub_chat"):
+        patch.setattr(pruning, "forget_rows", breaks_off)
+        assert (await say(agent, "m2")).status == "complete"
+    (record,) = [each for each in caplog.records if each.message == "chat.history.prune_failed"]
+    assert vars(record)["error"] == "OSError"
+    assert await texts(state) == ["m1", "m2", "m2"]
+    assert (await say(agent, "m3")).status == "complete"
+    assert await texts(state) == ["m3"]
 
 
 async def test_a_repeat_of_a_pruned_message_is_still_one(state: AgentState) -> None:

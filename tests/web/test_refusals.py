@@ -183,6 +183,56 @@ async def test_a_wait_that_is_too_long_is_504(set_site: SetSite) -> None:
     await first.chunks()
 
 
+@pytest.mark.parametrize("replay", ["memory", "state"])
+@pytest.mark.parametrize("protocol", ["ui-message-stream", "ag-ui"])
+async def test_what_fails_in_line_is_told_by_the_stream_that_is_open(
+    set_site: SetSite, protocol: str, replay: str
+) -> None:
+    concurrency = {"strategy": "serial", "wait_timeout_ms": 250}
+    options = {"chat": {"concurrency": concurrency}, "keepalive_ms": 5}
+    site = await set_site(stops=True, ag_ui=True, replay=replay, **options)
+    first = site.follow("POST", "", turn("m1", "A"), room=10_000)
+    await site.begun("A")
+    if protocol == "ag-ui":
+        body = {
+            "threadId": "c1",
+            "runId": "r",
+            "messages": [{"id": "m2", "role": "user", "content": "B"}],
+        }
+        second = site.follow("POST", "/ag-ui", body, room=10_000)
+    else:
+        second = site.follow("POST", "", turn("m2", "B"), room=10_000)
+    assert await second.begun() == 200
+    *_, last = await second.chunks()
+    text = "waited too long for the turns before"
+    if protocol == "ag-ui":
+        assert last == {"type": "RUN_ERROR", "message": text, "code": "timeout"}
+    else:
+        assert last == {"type": "error", "errorText": text}
+    site.release("A")
+    await first.chunks()
+
+
+async def test_what_fails_inside_before_it_begins_is_in_the_log_and_the_stream(
+    set_site: SetSite, caplog: pytest.LogCaptureFixture
+) -> None:
+    goes_on = asyncio.Event()
+
+    async def fails(*_given: object) -> bool:
+        await goes_on.wait()
+        raise ValueError("a secret")
+
+    site = await set_site(keepalive_ms=5, chat={"filter": fails})
+    following = site.follow("POST", "", turn(), room=10_000)
+    assert await following.begun() == 200
+    goes_on.set()
+    *_, last = await following.chunks()
+    (record,) = [each for each in caplog.records if each.levelname == "ERROR"]
+    assert last["type"] == "error"
+    assert f"(ref {vars(record)['ref']})" in last["errorText"]
+    assert "secret" not in last["errorText"]
+
+
 @pytest.mark.parametrize(
     ("method", "path", "body"),
     [

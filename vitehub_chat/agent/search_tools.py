@@ -242,6 +242,6 @@ def _row_to_json(row: Row) -> JsonObject:
         "message_id": row.message.id,
         "seq": row.seq,
         "role": row.message.role,
-        "created_at": format_time(row.message.created_at or row.recorded_at),
+        "created_at": format_time(row.said_at),
         "parts": jsonable(row.message.to_json()["parts"]),
     }

@@ -79,7 +79,7 @@ class AgentStream:
 
     def stop(self) -> None:
         """Stop the turn; what it has so far is recorded as interrupted."""
-        self._control.stop("stopped")
+        stop_stream(self, "stopped")
 
     async def aclose(self) -> None:
         """Stop following; the turn goes on."""
@@ -111,3 +111,8 @@ class AgentStream:
         error = task.exception()
         if error is not None and (self._raises or not self._has_failed):
             raise error
+
+
+def stop_stream(stream: AgentStream, reason: str) -> None:
+    """Stop the turn of a stream as `stop` does, for a reason that the log names."""
+    stream._control.stop(reason)  # noqa: SLF001 - its own

@@ -155,7 +155,7 @@ def row_lines(rows: Iterable[Row], most: int | None) -> Iterator[str]:
 
 
 def _time_of(row: Row) -> Any:
-    return row.message.created_at or row.recorded_at
+    return row.said_at
 
 
 def _part_text(part: Part) -> str | None:

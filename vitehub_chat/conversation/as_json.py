@@ -16,7 +16,7 @@ def row_to_json(row: Row) -> dict[str, Any]:
         "status": row.status,
         "session_id": row.session_id,
         "turn_no": row.turn_no,
-        "created_at": format_time(row.message.created_at or row.recorded_at),
+        "created_at": format_time(row.said_at),
     }
     if row.cursor:
         fields["cursor"] = row.cursor

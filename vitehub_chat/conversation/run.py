@@ -18,8 +18,9 @@ from vitehub_chat.conversation.control import (
     was_cancelled,
 )
 from vitehub_chat.conversation.driving import Invocation, Sink, drive, tell_end
+from vitehub_chat.conversation.finishing import Finishing
 from vitehub_chat.conversation.follow import find_repeated
-from vitehub_chat.conversation.lease import LEASE, LeaseKeeper
+from vitehub_chat.conversation.lease import LeaseKeeper
 from vitehub_chat.conversation.opening import Opening
 from vitehub_chat.conversation.outcomes import end_of, result_of, started_of
 from vitehub_chat.conversation.outlet import NO_REPLY, Reply
@@ -33,7 +34,7 @@ from vitehub_chat.conversation.replies import error_code, find_error_text
 from vitehub_chat.conversation.selecting import Draft, draft_turn, session_request
 from vitehub_chat.conversation.setting import RunSetting, write_surely
 from vitehub_chat.conversation.unreadable import read_entries
-from vitehub_chat.errors import StateConflictError, StateUnavailableError
+from vitehub_chat.errors import StateUnavailableError
 from vitehub_chat.model import observing
 from vitehub_chat.model.events import (
     BudgetChanged,
@@ -339,35 +340,16 @@ class Run:
         finish_reason: str | None,
         prune: PruneRequest | None,
     ) -> Finished:
-        if self._control.reason == LOCK_LOST:
-            raise StateConflictError("the lock of this turn was lost", code=LOCK_LOST)
-        setting = self._setting
+        finishing = Finishing(
+            setting=self._setting,
+            ticket_id=self._grant.ticket_id,
+            control=self._control,
+            context=self._lease.context,
+        )
         end = end_of(self._answer.message(), prepared, plan.status, finish_reason)
-        try:
-            return await write_surely(
-                lambda: setting.turns.finish(
-                    self._grant.ticket_id,
-                    answer=self._row(plan.status) if setting.has_state else None,
-                    end=end,
-                    owner=setting.successor(),
-                    lease=LEASE,
-                    plan=plan,
-                    prune=prune,
-                    ctx=self._lease.context,
-                ),
-                self._control,
-            )
-        except StateConflictError:
-            if await self._ended_unheard():
-                return Finished(row=None)
-            raise
-
-    async def _ended_unheard(self) -> bool:
-        """Tell whether a write finished the turn whose answer the end of the loop cut off."""
-        if not was_cancelled():
-            return False
-        outcome = await settle(self._setting.turns.outcome(self._grant.ticket_id), self._control)
-        return outcome.state == "ended"
+        return await finishing.record(
+            answer=self._row(plan.status), end=end, plan=plan, prune=prune
+        )
 
     async def _tell_unrecorded(
         self, failure: Exception, request: TurnRequest, ids: events.Ids

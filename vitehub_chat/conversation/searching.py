@@ -91,7 +91,7 @@ async def _scan(state: AgentState, session: SessionInfo, request: SearchRequest)
 def _is_hit(row: Row, words: tuple[str, ...], request: SearchRequest) -> bool:
     if not words or request.role not in {None, row.message.role}:
         return False
-    said_at = row.message.created_at or row.recorded_at
+    said_at = row.said_at
     if request.after is not None and said_at < request.after:
         return False
     if request.before is not None and said_at >= request.before:

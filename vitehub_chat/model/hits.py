@@ -25,6 +25,8 @@ class SearchHit:
         snippet: The part of its text around the first match, at most 300 characters on one line,
             with every match between `**` and `**`, and `…` where text was left out.
         score: How often the words occur in it.
+        pieces: The snippet without its marks, in pieces of which every second one is a match; for
+            texts that have `**` themselves. Empty if the store does not tell.
     """
 
     id: str | None
@@ -37,6 +39,7 @@ class SearchHit:
     created_at: datetime
     snippet: str
     score: int
+    pieces: tuple[str, ...] = ()
 
 
 @attrs.frozen(kw_only=True)

@@ -21,7 +21,10 @@ JsonObject = Mapping[str, Any]
 """A JSON object."""
 
 MAX_NESTING = 200
-"""How many levels deep JSON may be; deeper text cannot be read by every reader."""
+"""How many levels deep a message may be; deeper text cannot be read by every reader."""
+
+MAX_WRITTEN = MAX_NESTING + 50
+"""How many levels deep other JSON may be, so that there is room for what is put around messages."""
 
 _ESCAPED_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 _MAX_DEPTH = 20
@@ -29,26 +32,52 @@ _MAX_TEXT = 2000
 _MAX_BITS = 10_000
 _MAX_VALUES = 10_000
 _ROOM_IN_NESTING = 150
-_BRACKETS = re.compile(r'"(?:[^"\\]|\\.)*"|[\[\]{}]')
-_decode_first = json.JSONDecoder().raw_decode
+_BRACKETS = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|[\[\]{}]')
 _encoder = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 
 
-def encode_json(value: object, path: str) -> str:
+def _read_number(text: str) -> float:
+    """Return a finite number; `NaN`, `Infinity` and what is too large for one are no JSON."""
+    value = float(text)
+    if not math.isfinite(value):
+        raise ValueError("not a finite number")
+    return value
+
+
+_decoder = json.JSONDecoder(parse_float=_read_number, parse_constant=_read_number)
+
+
+def encode_json(value: object, path: str, most: int = MAX_WRITTEN) -> str:
     """Return compact JSON text, without ASCII escapes and with lone surrogates replaced.
 
     Raises:
-        InputError: A value below `path` is not JSON, or it is nested too deep to be read again
-            everywhere; the error names where, not what.
+        InputError: A value below `path` is not JSON, or it is nested deeper than `most` levels, too
+            deep to be read again everywhere; the error names where, not what.
     """
     try:
         text = _encoder.encode(value)
     except (TypeError, ValueError, RecursionError):
-        raise InputError(
-            "is not a JSON value", path=_blame(value, path), hint="use JSON types only"
-        ) from None
-    if _is_deeper(text, MAX_NESTING):
-        raise InputError(f"is nested deeper than {MAX_NESTING} levels", path=path)
+        raise _no_json(value, path) from None
+    if _is_deeper(text, most):
+        raise InputError(f"is nested deeper than {most} levels", path=path)
+    return replace_surrogates(text)
+
+
+def show_json(value: object, path: str) -> str:
+    """Return JSON text like `encode_json` for somebody to read, however deep it is.
+
+    What is stored can always be shown: where it is deeper than can be written at all, as close as
+    can be.
+
+    Raises:
+        InputError: A value below `path` is not JSON; the error names where, not what.
+    """
+    try:
+        text = _encoder.encode(value)
+    except RecursionError:
+        text = _encoder.encode(jsonable(value))
+    except (TypeError, ValueError):
+        raise _no_json(value, path) from None
     return replace_surrogates(text)
 
 
@@ -87,19 +116,19 @@ def decode_json(text: str) -> Json:
     """
     value = _read(text)
     if "\\u" in text and _ESCAPED_SURROGATE.search(text) is not None:
-        return json.loads(replace_surrogates(json.dumps(value, ensure_ascii=False)))
+        return _decoder.decode(replace_surrogates(json.dumps(value, ensure_ascii=False)))
     return value
 
 
 def _read(text: str) -> Json:
     try:
-        value, end = _decode_first(text)
+        value, end = _decoder.raw_decode(text)
     except ValueError:
         value, end = None, -1
     except RecursionError:
         raise ValueError("nested too deep") from None
-    # What was written here has nothing around it; `loads` looks for that, and takes twice as long.
-    return value if end == len(text) else json.loads(text)
+    # What was written here has nothing around it; `decode` looks for that, and takes twice as long.
+    return value if end == len(text) else _decoder.decode(text)
 
 
 def _is_deeper(text: str, most: int) -> bool:
@@ -177,6 +206,10 @@ def _safe_text(value: object) -> str:
         text = ""
     is_good = text and len(text) <= _MAX_TEXT and not isinstance(value, Mapping | list | tuple)
     return text if is_good else f"<{type(value).__name__}>"
+
+
+def _no_json(value: object, path: str) -> InputError:
+    return InputError("is not a JSON value", path=_blame(value, path), hint="use JSON types only")
 
 
 def _blame(value: object, path: str, depth: int = 0) -> str:

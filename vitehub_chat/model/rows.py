@@ -52,6 +52,11 @@ class Row:
     is_shown: bool = True
     is_superseded: bool = False
 
+    @property
+    def said_at(self) -> datetime:
+        """When it was said, or stored if that is not known."""
+        return self.message.created_at or self.recorded_at
+
 
 @attrs.frozen(kw_only=True)
 class TurnItem:

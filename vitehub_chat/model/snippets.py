@@ -39,6 +39,14 @@ def make_snippet(text: str, words: Sequence[str]) -> str:
 
     Matches are marked. A text without any is cut off behind its beginning.
     """
+    return MARK.join(snippet_pieces(text, words))
+
+
+def snippet_pieces(text: str, words: Sequence[str]) -> tuple[str, ...]:
+    """Return a snippet in pieces of which every second one is a match; marks join them.
+
+    Whatever the text has, it is known what is a match, unlike where marks are looked for.
+    """
     line = " ".join(text.split())
     folded = fold_text(line)
     first = min((at for word in words if (at := folded.find(word)) >= 0), default=0)
@@ -109,8 +117,8 @@ def _joined(spans: Sequence[Span]) -> list[Span]:
     return joined
 
 
-def _shorten(part: str, words: Sequence[str], *, is_begun: bool) -> str:
-    """Return a part of a line that begins as the snippet does, marked, and cut where it has to be.
+def _shorten(part: str, words: Sequence[str], *, is_begun: bool) -> tuple[str, ...]:
+    """Return the pieces of a part that begins as the snippet does, cut where it has to be.
 
     `is_begun`: whether something of the line is before it.
     """
@@ -118,14 +126,14 @@ def _shorten(part: str, words: Sequence[str], *, is_begun: bool) -> str:
     lead = _CUT if is_begun else ""
     room = SNIPPET_LENGTH - len(lead)
     if _size(part, spans) <= room:
-        return lead + _mark(part, spans, len(part))
+        return _pieces(part, spans, len(part), lead, "")
     starts = [start for start, _ in spans]
 
     def size(end: int) -> int:
         return end + 2 * len(MARK) * bisect_left(starts, end)
 
     end = bisect_right(range(room), room - len(_CUT), key=size) - 1
-    return lead + _mark(part, spans, end) + _CUT
+    return _pieces(part, spans, end, lead, _CUT)
 
 
 def _size(part: str, spans: Sequence[Span]) -> int:
@@ -133,11 +141,11 @@ def _size(part: str, spans: Sequence[Span]) -> int:
     return len(part) + 2 * len(MARK) * len(spans)
 
 
-def _mark(part: str, spans: Sequence[Span], end: int) -> str:
-    """Return the beginning of a part with marks around what was found in it."""
+def _pieces(part: str, spans: Sequence[Span], end: int, lead: str, tail: str) -> tuple[str, ...]:
+    """Return the beginning of a part in pieces, what was found in it apart from the rest."""
     inside = [(start, min(stop, end)) for start, stop in spans if start < end]
     edges = [0, *(edge for span in inside for edge in span), end]
-    pieces = [part[a:b] for a, b in pairwise(edges)]
-    return "".join(
-        f"{MARK}{piece}{MARK}" if number % 2 else piece for number, piece in enumerate(pieces)
-    )
+    first, *rest = (part[a:b] for a, b in pairwise(edges))
+    pieces = [lead + first, *rest]
+    pieces[-1] += tail
+    return tuple(pieces)

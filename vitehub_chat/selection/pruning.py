@@ -64,7 +64,8 @@ def plan_prune(
 ) -> PrunePlan:
     """Decide which rows go: by age, then by count, then by tokens, each on what is left.
 
-    Rows go in whole units, the oldest first. System messages stay in their place if the policy says
+    Rows go in whole units, the oldest first. A row is as old as its message, or if that has no time
+    as its record. System messages stay in their place if the policy says
     so: they are not counted, but their tokens are. Count and tokens take neither the newest unit
     nor one that awaits an approval decision.
 
@@ -109,6 +110,7 @@ class _Unit:
 
     seqs: tuple[int, ...]
     messages: tuple[Message, ...]
+    times: tuple[datetime, ...]
 
     @property
     def key(self) -> int:
@@ -121,8 +123,7 @@ class _Unit:
         )
 
     def is_older(self, age: timedelta, now: datetime) -> bool:
-        times = [message.created_at for message in self.messages]
-        return all(time is not None and now - time > age for time in times)
+        return all(now - time > age for time in self.times)
 
 
 def _divide(rows: Sequence[Row], policy: PrunePolicy) -> tuple[_Unit, Sequence[_Unit]]:
@@ -138,6 +139,7 @@ def _divide(rows: Sequence[Row], policy: PrunePolicy) -> tuple[_Unit, Sequence[_
         return _Unit(
             tuple(rows[index].seq for index in indices),
             tuple(messages[index] for index in indices),
+            tuple(rows[index].said_at for index in indices),
         )
 
     places = split_units([messages[index] for index in others])

@@ -10,7 +10,7 @@ import attrs
 from vitehub_chat.errors import InputError, StateError
 from vitehub_chat.model.clock import from_epoch_us, to_epoch_us
 from vitehub_chat.model.frozen_json import freeze_json
-from vitehub_chat.model.json_text import Json, JsonObject, decode_json, encode_json
+from vitehub_chat.model.json_text import MAX_NESTING, Json, JsonObject, decode_json, encode_json
 from vitehub_chat.model.messages import Message, fill_message
 from vitehub_chat.model.parts import part_to_json
 from vitehub_chat.model.requests import RunInfo
@@ -34,7 +34,7 @@ def encode_body(message: Message) -> str:
     body: dict[str, Any] = {"v": VERSION, "parts": parts}
     if message.metadata:
         body["metadata"] = dict(message.metadata)
-    return encode_json(body, "message")
+    return encode_json(body, "message", MAX_NESTING)
 
 
 def check_text(value: object, path: str) -> None:
@@ -54,7 +54,7 @@ def encode_extra(row: NewRow) -> str | None:
         extra["usage"] = dict(row.usage)
     if row.native is not None:
         extra["native"] = dict(row.native)
-    return encode_json(extra, "answer") if extra else None
+    return encode_json(extra, "answer", MAX_NESTING) if extra else None
 
 
 def decode_row(record: RowRecord, cursor: str = "") -> Row:
@@ -224,7 +224,8 @@ def _decode(text: str) -> dict[str, Any]:
     body = decode_json(text)
     if not isinstance(body, dict) or body.get("v") != VERSION:
         raise ValueError("not a body of version 1")
-    if not isinstance(body.get("parts", ()), list | tuple):
+    parts = body.get("parts", ())
+    if not isinstance(parts, list | tuple) or not all(isinstance(part, dict) for part in parts):
         raise TypeError("no list of parts")
     if not isinstance(body.get("metadata", {}), dict):
         raise TypeError("no metadata")

@@ -15,7 +15,7 @@ class AgeLimit:
     """Which rows are too old to be read, whether or not they were pruned already.
 
     A row is, if it was said before `since`, and so was everything that belongs to its tool calls
-    among the rows that are read with it. A row without a time never is.
+    among the rows that are read with it. What has no time was said when it was recorded.
 
     Attributes:
         since: The oldest time that is not too old.

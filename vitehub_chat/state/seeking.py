@@ -31,7 +31,7 @@ class TextQuery:
         role: Only rows of this role, or None.
         after: Only rows said at this time or later.
         before: Only rows said before this time.
-        since: Rows that have a time before this one are too old.
+        since: Rows said before this time are too old.
         spared_role: Rows of this role never are, or None.
         below: Of the first session only rows with a number below this one, or None.
         limit: At most so many.
@@ -55,9 +55,10 @@ class TextQuery:
             return False
         if self.role is not None and row.role != self.role:
             return False
-        is_spared = row.created_at is None or row.role == self.spared_role
         said_at = row.recorded_at if row.created_at is None else row.created_at
-        return (is_spared or said_at >= self.since) and self.after <= said_at < self.before
+        return (
+            said_at >= self.since or row.role == self.spared_role
+        ) and self.after <= said_at < self.before
 
 
 @attrs.frozen

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from vitehub_chat.model.json_text import Json, encode_json
+from vitehub_chat.model.json_text import Json, show_json
 
 DONE_FRAME = "data: [DONE]\n\n"
 """The last frame of a stream."""
@@ -32,7 +32,7 @@ def sse_frame(chunk: Json) -> str:
     Raises:
         InputError: The chunk is not JSON.
     """
-    text = encode_json(chunk, "chunk")
+    text = show_json(chunk, "chunk")
     if not text.isascii():
         # Clients that split lines by Unicode's rules would break a frame at these, which JSON
         # leaves as they are. They can only stand inside strings.

@@ -250,7 +250,7 @@ class Mirror:
             await step
         except StateError as error:
             if not self._is_away:
-                events.turn_failed(error, code=error.code, turn_id=self._facts.message_id)
+                events.turn_failed(error, code=error.code, message_id=self._facts.message_id)
             self._is_away = True
             return False
         self._is_away = False

@@ -21,7 +21,7 @@ from vitehub_chat.errors import (
     StateUnavailableError,
 )
 from vitehub_chat.model.ids import new_id
-from vitehub_chat.model.json_text import encode_json
+from vitehub_chat.model.json_text import show_json
 
 RETRY_AFTER_S = 2
 INTERNAL_MESSAGE = "Something went wrong here. Tell whoever runs this service the ref."
@@ -50,6 +50,11 @@ class Problem:
     hint: str | None = None
     path: str | None = None
     ref: str | None = None
+
+    @property
+    def text(self) -> str:
+        """What people are told where there is one text, with the ref if the log has it."""
+        return self.message if self.ref is None else f"{self.message} (ref {self.ref})"
 
     def respond(self) -> Response:
         """Return it as a response; one that may succeed later says when."""
@@ -103,7 +108,7 @@ def json_response(
 ) -> Response:
     """Return a JSON object as a response that nobody keeps."""
     kept = {"cache-control": "no-store", "x-content-type-options": "nosniff", **(headers or {})}
-    body = encode_json(value, "response").encode()
+    body = show_json(value, "response").encode()
     return Response(body, status_code=status, headers=kept, media_type="application/json")
 
 

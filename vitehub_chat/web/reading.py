@@ -15,6 +15,9 @@ from vitehub_chat.web.problems import refuse
 RESERVED: Final = frozenset({".", "..", "history", "sessions", "truncate", "ag-ui"})
 """Names that no conversation can have for its client, as they are parts of paths."""
 
+TAKEN: Final = "sessions/"
+"""How no name of a new conversation begins: `/sessions/a/stream` is the conversation `a/stream`."""
+
 
 def check_chat_id(value: str, path: str = "id") -> str:
     """Return a client's name of a conversation unchanged, or refuse it.
@@ -27,6 +30,20 @@ def check_chat_id(value: str, path: str = "id") -> str:
     if value in RESERVED:
         raise InputError("is reserved", path=path, hint="take another id")
     return check_id(value, path)
+
+
+def check_new_chat_id(value: str, path: str = "id") -> str:
+    """Return a client's name of a conversation that goes on or begins unchanged, or refuse it.
+
+    Every name that is taken here means the same conversation on every route.
+
+    Raises:
+        InputError: As in `check_chat_id`, or it begins as a path of another route does.
+    """
+    if value.startswith(TAKEN):
+        hint = "take another id; what is stored under it can be read and deleted"
+        raise InputError(f"must not begin with {TAKEN!r}", path=path, hint=hint)
+    return check_chat_id(value, path)
 
 
 async def read_body(request: Request, max_bytes: int) -> Mapping[str, Any]:

@@ -7,14 +7,14 @@ from collections.abc import AsyncGenerator, Coroutine, Iterable
 from datetime import timedelta
 from typing import Any, Final
 
-from vitehub_chat.agent.stream import AgentStream
-from vitehub_chat.conversation import events
+from vitehub_chat.agent.stream import AgentStream, stop_stream
 from vitehub_chat.errors import ChatError
 from vitehub_chat.model.events import AgentEvent, RunFailed, RunStarted
 from vitehub_chat.model.results import RunResult
 from vitehub_chat.streams.chunks import Chunk
 from vitehub_chat.streams.encoders import Encoder
 from vitehub_chat.web.access import Place
+from vitehub_chat.web.problems import Problem, problem_of
 from vitehub_chat.web.replay import ReplayBuffer
 
 PlaceKey = tuple[str, str | None]
@@ -36,6 +36,7 @@ class LiveRun:
         message_id: The id of its answer, once it has begun.
         user_message_id: The id of the message that it answers, or None.
         error: What it raised, or None.
+        problem: What kept it from beginning, or None; who follows it already is told so.
         error_text: What people are told of a failure, or None.
         far_id: The name under which other processes know it, or None.
     """
@@ -45,6 +46,7 @@ class LiveRun:
         self.message_id: str | None = None
         self.user_message_id = user_message_id
         self.error: Exception | None = None
+        self.problem: Problem | None = None
         self.error_text: str | None = None
         self.far_id: str | None = None
         self._stream = stream
@@ -69,17 +71,19 @@ class LiveRun:
         await self.ended()
         return await self._stream.result()
 
-    def stop(self) -> None:
+    def stop(self, reason: str = "stopped") -> None:
         """Stop the turn; what it has so far is recorded as interrupted."""
-        self._stream.stop()
+        stop_stream(self._stream, reason)
 
     async def _pump(self) -> None:
         try:
             async for event in self._stream:
                 self._take(event)
-        except Exception as error:  # noqa: BLE001 - told by the response, or by the stream
+        except Exception as error:  # noqa: BLE001 - told by the response and by the stream
             self.error = error
-            self._tell_failed(error)
+            if self.buffer.is_empty:
+                self.problem = problem_of(error)
+            self._tell_failed(error, self.problem)
         finally:
             self.buffer.close()
 
@@ -91,12 +95,14 @@ class LiveRun:
         for chunk in self.encoder.encode(event):
             self.buffer.add(chunk)
 
-    def _tell_failed(self, error: Exception) -> None:
-        """End a stream that has begun; before that the error is the answer."""
-        if not self.buffer.is_empty:
-            code = error.code if isinstance(error, ChatError) else "internal"
-            for chunk in self.encoder.encode(RunFailed(text=None, code=code)):
-                self.buffer.add(chunk)
+    def _tell_failed(self, error: Exception, problem: Problem | None) -> None:
+        """End the stream, also one that has said nothing: its response may be open all the same."""
+        code = error.code if isinstance(error, ChatError) else "internal"
+        failed = RunFailed(text=None, code=code)
+        if problem is not None:
+            failed = RunFailed(text=problem.text, code=problem.code)
+        for chunk in self.encoder.encode(failed):
+            self.buffer.add(chunk)
 
 
 class RunRegistry:
@@ -158,9 +164,7 @@ class RunRegistry:
         if runs:
             await asyncio.wait([run.task for run in runs], timeout=grace.total_seconds())
         late = [run for run in runs if not run.task.done()]
-        for run in late:
-            events.turn_interrupted(reason="shutdown", turn_id=run.message_id)
-        await _end(late)
+        await _end(late, "shutdown")
         loop = asyncio.get_running_loop()
         beside = [task for task in self._accompanying if task.get_loop() is loop]
         if beside:
@@ -171,10 +175,10 @@ class RunRegistry:
         return [run for run in runs if run.is_here and not run.task.done()]
 
 
-async def _end(runs: Iterable[LiveRun]) -> None:
+async def _end(runs: Iterable[LiveRun], reason: str = "stopped") -> None:
     waiting = []
     for run in runs:
-        run.stop()
+        run.stop(reason)
         waiting.append(run.task)
     if waiting:
         await asyncio.wait(waiting)

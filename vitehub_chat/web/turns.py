@@ -20,8 +20,8 @@ from vitehub_chat.web.elsewhere import Elsewhere, FarRun
 from vitehub_chat.web.following import RunResponse
 from vitehub_chat.web.inputs import InputBuilder, Sent, take_trusted
 from vitehub_chat.web.principals import Principal
-from vitehub_chat.web.problems import internal_problem, json_response, problem_of
-from vitehub_chat.web.reading import read_body
+from vitehub_chat.web.problems import internal_problem, json_response
+from vitehub_chat.web.reading import check_new_chat_id, read_body
 from vitehub_chat.web.replacements import ReplacementFinder, find_continued
 from vitehub_chat.web.runs import LiveRun, RunRegistry
 from vitehub_chat.web.settings import RouteSettings
@@ -56,7 +56,7 @@ class TurnRoutes:
         body = await read_body(request, self._settings.max_body_bytes)
         turn = read_model(TurnBody, body)
         trusted = take_trusted(body, self._settings.trusted)
-        place = await self._access.resolve(request, principal, turn.id)
+        place = await self._access.resolve(request, principal, check_new_chat_id(turn.id))
         replace = await self._replacements.find(turn, place, principal)
         sent = Sent(messages=turn.messages, trusted=trusted, replace=replace)
         encoder = UIMessageStreamEncoder(continued=sent.goes_on)
@@ -70,7 +70,8 @@ class TurnRoutes:
         principal = await self._access.principal(request)
         body = await read_body(request, self._settings.max_body_bytes)
         turn = read_model(AgUiBody, body)
-        place = await self._access.resolve(request, principal, turn.thread_id, "threadId")
+        chat_id = check_new_chat_id(turn.thread_id, "threadId")
+        place = await self._access.resolve(request, principal, chat_id, "threadId")
         data = {
             "state": turn.state,
             "context": turn.context,
@@ -129,16 +130,16 @@ class TurnRoutes:
     async def _follow(self, run: LiveRun) -> Response:
         """Return the stream of a run, or what kept it from beginning."""
         await run.buffer.begun(self._settings.keepalive_s)
-        if run.buffer.is_empty and run.error is not None:
-            return problem_of(run.error).respond()
+        if run.problem is not None:
+            return run.problem.respond()
         return RunResponse(run, self._settings.keepalive_s)
 
     async def _whole(self, run: LiveRun) -> Response:
         await run.ended()
         if run.error is None:
             return json_response(_result_to_json(await run.result()))
-        if run.buffer.is_empty:
-            return problem_of(run.error).respond()
+        if run.problem is not None:
+            return run.problem.respond()
         return internal_problem(run.error, "internal", run.error_text or "").respond()
 
 

@@ -14,10 +14,13 @@ from hypothesis import strategies as st
 
 from vitehub_chat.errors import InputError
 from vitehub_chat.model.json_text import (
+    MAX_NESTING,
+    MAX_WRITTEN,
     decode_json,
     encode_json,
     jsonable,
     replace_surrogates,
+    show_json,
 )
 
 JSON = st.recursive(
@@ -116,10 +119,23 @@ def nest(levels: int) -> Any:
     return value
 
 
-def test_200_levels_are_written_and_one_more_is_refused() -> None:
-    assert decode_json(encode_json(nest(200), "x")) == nest(200)
-    with pytest.raises(InputError, match="x: is nested deeper than 200 levels"):
-        encode_json(nest(201), "x")
+@pytest.mark.parametrize("most", [MAX_NESTING, MAX_WRITTEN])
+def test_so_many_levels_are_written_and_one_more_is_refused(most: int) -> None:
+    assert decode_json(encode_json(nest(most), "x", most)) == nest(most)
+    with pytest.raises(InputError, match=f"x: is nested deeper than {most} levels"):
+        encode_json(nest(most + 1), "x", most)
+
+
+def test_there_is_room_around_the_deepest_message() -> None:
+    encode_json({"around": [nest(MAX_NESTING)]}, "x")
+
+
+def test_what_is_too_deep_to_be_written_is_shown_as_close_as_can_be() -> None:
+    assert decode_json(show_json(nest(400), "x")) == nest(400)
+    shown = decode_json(show_json({"near": [1], "far": nest(100_000)}, "x"))
+    assert (shown["near"], isinstance(shown["far"], list)) == ([1], True)
+    with pytest.raises(InputError, match="is not a JSON value"):
+        show_json({"a": math.nan}, "x")
 
 
 def test_brackets_in_text_are_no_levels() -> None:

@@ -86,7 +86,7 @@ def _item_of(row: Row) -> TurnItem:
         message_id=row.message.id or "",
         seq=row.seq,
         preview=" ".join(row.message.text.split())[:PREVIEW_LENGTH],
-        created_at=row.message.created_at or row.recorded_at,
+        created_at=row.said_at,
         has_reply=False,
     )
 

@@ -180,6 +180,6 @@ def message_of(record: RowRecord) -> Message:
 
 
 def _is_old(row: RowRecord, since: int, age: AgeLimit) -> bool:
-    if row.created_at is None or row.created_at >= since:
+    if (row.recorded_at if row.created_at is None else row.created_at) >= since:
         return False
     return not (age.spares_system and row.role == "system")

@@ -13,7 +13,7 @@ from vitehub_chat.model.folding import contains_all, fold_text, split_query
 from vitehub_chat.model.hits import SearchHit, SearchPage
 from vitehub_chat.model.keys import ConversationKey
 from vitehub_chat.model.rows import Row, SessionInfo
-from vitehub_chat.model.snippets import count_matches, make_snippet
+from vitehub_chat.model.snippets import MARK, count_matches, snippet_pieces
 from vitehub_chat.state.codec import decode_row
 from vitehub_chat.state.context import NO_CONTEXT, StateContext
 from vitehub_chat.state.contract_search import SearchRequest
@@ -142,6 +142,7 @@ class Searching(Store, area="search"):
 def hit_of(info: SessionInfo, row: Row, words: Sequence[str]) -> SearchHit:
     """Return what a search tells of a row that it found."""
     text = row.message.text
+    pieces = snippet_pieces(text, words)
     return SearchHit(
         id=info.id,
         conversation=info.conversation,
@@ -150,9 +151,10 @@ def hit_of(info: SessionInfo, row: Row, words: Sequence[str]) -> SearchHit:
         message_id=row.message.id or "",
         seq=row.seq,
         role=row.message.role,
-        created_at=row.message.created_at or row.recorded_at,
-        snippet=make_snippet(text, words),
+        created_at=row.said_at,
+        snippet=MARK.join(pieces),
         score=count_matches(text, words),
+        pieces=pieces,
     )
 
 

@@ -204,7 +204,7 @@ async def check_the_end_of_a_turn_prunes(open_state: OpenState, clock: FakeClock
 
 @group
 async def check_reads_leave_out_what_is_too_old(open_state: OpenState, clock: FakeClock) -> None:
-    """Return no row that the age rule would remove now; system and undated ones stay."""
+    """Return no row that the age rule would remove now; undated ones are as old as their record."""
     key, now = new_key(), clock.now()
     old, limit = now - timedelta(hours=2), now - timedelta(hours=1)
     batch: list[NewRow] = [
@@ -234,4 +234,7 @@ async def check_reads_leave_out_what_is_too_old(open_state: OpenState, clock: Fa
         strict = AgeLimit(since=limit, spares_system=False)
         page = await state.transcripts.page(key, request=PageRequest(not_older_than=strict))
         equal(ids_of(page.items), left[1:], "the page without old system messages")
+        later = AgeLimit(since=now + timedelta(microseconds=1))
+        page = await state.transcripts.page(key, request=PageRequest(not_older_than=later))
+        equal(ids_of(page.items), ["s1"], "the page of what is said later")
         equal(len(await stored_ids(state, key)), 6, "what is still stored")

@@ -176,6 +176,8 @@ async def check_search_narrows_by_place_role_and_time(
             ({"conversation": key, "before": begin + hour}, ["m0"]),
             ({"session_id": "s0", "before": begin + hour}, ["m0"]),
             ({"conversation": key, "not_older_than": age}, ["m2"]),
+            ({"conversation": other, "not_older_than": AgeLimit(since=begin)}, ["o1"]),
+            ({"conversation": other, "not_older_than": AgeLimit(since=begin + hour)}, []),
             ({"conversation": ConversationKey(key.tenant, key.agent, None, "no")}, []),
         ):
             found = sorted(await _ids(state, key, "tea", **narrowed))

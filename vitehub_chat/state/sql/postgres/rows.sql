@@ -124,7 +124,7 @@ WHERE (chosen.place > 1 OR found.id & 4294967295 < :below)
     AND coalesce(found.created_at, found.recorded_at) >= :after
     AND coalesce(found.created_at, found.recorded_at) < :before
     AND (
-        found.created_at IS NULL OR found.created_at >= :since
+        coalesce(found.created_at, found.recorded_at) >= :since
         OR found.role = :spared_role::text
     )
     AND (

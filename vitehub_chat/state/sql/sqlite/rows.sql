@@ -151,7 +151,7 @@ WHERE (chosen.key > 0 OR found.id & 4294967295 < :below)
     AND coalesce(found.created_at, found.recorded_at) >= :after
     AND coalesce(found.created_at, found.recorded_at) < :before
     AND (
-        found.created_at IS NULL OR found.created_at >= :since
+        coalesce(found.created_at, found.recorded_at) >= :since
         OR found.role = :spared_role
     )
     AND (
