@@ -51,7 +51,8 @@ def no_blocking_on_the_loop() -> Iterator[None]:
         # A small window that was read before takes less time than waking a thread for it.
         for name, function in guard.functions.items():
             if name == "os.stat" or name.startswith("sqlite3."):
-                function.can_block_in("state/providers/sqlite/reader.py", "run_now")
+                for worker in ("reader", "writer"):
+                    function.can_block_in(f"state/providers/sqlite/{worker}.py", "run_now")
             # Two threads that import a module for the first time: allowed like reading its file.
             elif name == "threading.Lock.acquire":
                 function.can_block_in("<frozen importlib._bootstrap>", "acquire")

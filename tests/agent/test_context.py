@@ -106,6 +106,7 @@ async def test_the_oldest_messages_become_a_summary_when_the_rest_no_longer_fits
     )
     current = f"<current-message>\n{'u' * 200}\n</current-message>"
     assert driver.texts[4] == ["u" * 200, "answer 4", current]
+    assert [call.text for call in driver.calls] == ["u" * 200] * 6
     assert [row.message.text for row in stored.items[:2]] == ["u" * 200, "answer 1"]
     assert len(stored.items) == 12
     assert plan is not None

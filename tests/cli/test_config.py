@@ -12,13 +12,15 @@ from tests.cli.helpers import ECHO, Invoke, document, failure
 from vitehub_chat import chat, plugins
 from vitehub_chat.cli.settings import policy_values
 from vitehub_chat.config.chat_model import ChatModel
+from vitehub_chat.config.context_model import ContextModel, MemoryModel
 from vitehub_chat.config.lowering import inner_models
 from vitehub_chat.config.option_model import OptionModel
 from vitehub_chat.config.schema import agent_json_schema
+from vitehub_chat.config.transcripts_model import PruneModel
 from vitehub_chat.state.opening import open_agent_state
 
-REFUSED = {"context", "memory", "transcripts.prune"}
-"""Options that this release checks and refuses, so that they have no value."""
+OF_THEIR_OWN = {"context", "memory", "transcripts.prune"}
+"""Groups of options that are off unless they are asked for."""
 
 
 def origins(found: dict[str, Any]) -> dict[str, tuple[Any, str]]:
@@ -30,7 +32,7 @@ def paths(model: type[OptionModel], prefix: str = "") -> set[str]:
     found: set[str] = set()
     for name in model.model_fields:
         path = f"{prefix}{name}"
-        if path in REFUSED:
+        if path in OF_THEIR_OWN:
             continue
         found |= paths(inner[name], f"{path}.") if name in inner else {path}
     return found
@@ -109,6 +111,70 @@ def test_an_option_without_effect_is_told(folder: Path, invoke: Invoke) -> None:
     assert found["warnings"] == ["sessions.idle_timeout_ms has no effect beside strategy='manual'"]
     result = invoke("config", "check", "support.toml")
     assert result.stderr == f"warning: {found['warnings'][0]}\n"
+
+
+SETTINGS = """from vitehub_chat import PruneOptions, chat, define_agent
+
+agent = define_agent(
+    name="a",
+    driver="echo",
+    state="memory:",
+    capabilities=[
+        chat(
+            trigger_history={"source": "transcript", "max_messages": 9},
+            context=True,
+            memory={"root": "notes", "noteTimeoutMs": 9},
+            transcripts={"prune": PruneOptions.from_settings("settings.json")},
+        )
+    ],
+)
+"""
+
+
+def test_options_of_groups_that_are_on_are_shown_with_where_they_are_from(
+    folder: Path, invoke: Invoke
+) -> None:
+    (folder / "a.py").write_text(SETTINGS)
+    (folder / "settings.json").write_text('{"chatHistory.maxAgeHours": 1.5}')
+    found = origins(document(invoke("config", "check", "a.py", "--json")))
+    groups: dict[str, type[OptionModel]] = {
+        "context": ContextModel,
+        "memory": MemoryModel,
+        "transcripts.prune": PruneModel,
+    }
+    for path, model in groups.items():
+        names = {name.removeprefix(f"chat.{path}.") for name in found if f".{path}." in name}
+        assert names == set(model.model_fields)
+    assert found["chat.transcripts.prune"] == (True, "file")
+    assert found["chat.transcripts.prune.max_age_hours"] == (1.5, "file")
+    assert found["chat.transcripts.prune.max_messages"] == (50, "default")
+    assert found["chat.memory"] == (True, "definition")
+    assert found["chat.memory.root"] == ("notes", "definition")
+    assert found["chat.memory.note_timeout_ms"] == (9, "definition")
+    assert found["chat.memory.timezone"] == ("UTC", "default")
+
+
+def test_groups_that_are_off_are_told(support: str, invoke: Invoke) -> None:
+    found = origins(document(invoke("config", "check", support, "--json")))
+    for path in ("context", "memory", "transcripts.prune"):
+        assert found[f"chat.{path}"] == (False, "default")
+
+
+@pytest.mark.parametrize(
+    ("line", "path"),
+    [
+        ('context = { summarizer = "gpt" }', "context.summarizer"),
+        ('context = { estimator = "guess" }', "context.estimator"),
+        ('transcripts = { prune = { estimator = "guess" } }', "transcripts.prune.estimator"),
+        ('memory = { sink = "cloud" }', "memory.sink"),
+    ],
+)
+def test_a_name_that_nothing_has_exits_with_3(
+    folder: Path, invoke: Invoke, line: str, path: str
+) -> None:
+    (folder / "support.toml").write_text(f"{ECHO}{line}\n")
+    result = invoke("config", "check", "support.toml", "--json")
+    assert (result.exit_code, failure(result)["path"]) == (3, path)
 
 
 @pytest.mark.parametrize(

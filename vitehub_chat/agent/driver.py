@@ -62,11 +62,13 @@ class DriverCall:
     deadline: datetime | None = None
     context: Mapping[str, Any] = attrs.field(factory=dict)
     before_request: BeforeRequest = _unchanged
+    _current: Message | None = attrs.field(default=None, alias="current", repr=False)
 
     @property
     def text(self) -> str:
-        """The text of the current message."""
-        return self.messages[-1].text
+        """The text of the current message, without the marks that a summary puts around it."""
+        current = self.messages[-1] if self._current is None else self._current
+        return current.text
 
 
 class Driver(Protocol):

@@ -15,6 +15,7 @@ from vitehub_chat.conversation.driving import BeforeRequest, CallFacts, InvokeRe
 from vitehub_chat.errors import ConfigError
 from vitehub_chat.model.events import DriverEvent
 from vitehub_chat.model.json_text import Json
+from vitehub_chat.model.messages import Message
 from vitehub_chat.model.plans import AnsweredBy
 from vitehub_chat.model.results import PreparedInvocation, RunResult
 from vitehub_chat.state.contract import AgentState
@@ -31,6 +32,7 @@ class AgentInvocation:
     tools: tuple[ToolSpec, ...]
     capabilities: Sequence[CapabilityLike]
     before_request: BeforeRequest | None = None
+    current: Message | None = None
 
     @property
     def answered_by(self) -> AnsweredBy:
@@ -60,7 +62,8 @@ class AgentInvocation:
         self, prepared: PreparedInvocation, before_request: BeforeRequest | None, /
     ) -> AgentInvocation:
         """Return the same call with what fits into the model's window."""
-        return attrs.evolve(self, prepared=prepared, before_request=before_request)
+        current = self.current or self.prepared.messages[-1]
+        return attrs.evolve(self, prepared=prepared, before_request=before_request, current=current)
 
     def events(self) -> AsyncIterator[DriverEvent]:
         """Call the driver.
@@ -81,6 +84,7 @@ class AgentInvocation:
             run=run,
             deadline=self.asked.deadline,
             context=prepared.context,
+            current=self.current,
         )
         if self.before_request is not None:
             call = attrs.evolve(call, before_request=self.before_request)

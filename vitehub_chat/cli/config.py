@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import click
 
+from vitehub_chat import plugins
 from vitehub_chat.agent.agent import Agent
 from vitehub_chat.cli.options import json_option, load, show_help
 from vitehub_chat.cli.printer import Printer, printing
@@ -14,6 +15,8 @@ from vitehub_chat.cli.settings import Setting, find_settings, state_of
 from vitehub_chat.cli.text import json_line, safe_line
 from vitehub_chat.config.schema import agent_json_schema
 from vitehub_chat.errors import ConfigError, ConfigOverrideWarning
+from vitehub_chat.model.policies import ChatPolicy
+from vitehub_chat.selection.tokens import BUILT_IN
 
 
 @click.group(invoke_without_command=True)
@@ -70,6 +73,7 @@ def _load(ref: str) -> tuple[Agent, list[str]]:
 
 def _verify(agent: Agent) -> None:
     """Refuse what would only fail at the first turn."""
+    _verify_names(agent.policy)
     found = state_of(agent)
     has_state = found is None or found.choice is not None
     window = agent.policy.window
@@ -79,6 +83,21 @@ def _verify(agent: Agent) -> None:
             path="trigger_history.source",
             hint="set `state` in the definition or VITEHUB_AGENT_STATE_URL",
         )
+
+
+def _verify_names(policy: ChatPolicy) -> None:
+    """Import what is named; nothing of it is called."""
+    context, prune, memory = policy.context, policy.prune, policy.memory
+    named = [
+        (plugins.summarizers, context and context.summarizer, "context.summarizer"),
+        (plugins.token_estimators, context and context.estimator, "context.estimator"),
+        (plugins.token_estimators, prune and prune.estimator, "transcripts.prune.estimator"),
+        (plugins.memory_sinks, memory and memory.sink, "memory.sink"),
+    ]
+    for registry, name, path in named:
+        is_built_in = registry is plugins.token_estimators and name in BUILT_IN
+        if isinstance(name, str) and not is_built_in:
+            registry.get(name, path=path)
 
 
 def _print(printer: Printer, settings: Sequence[Setting], ignored: Sequence[str]) -> None:

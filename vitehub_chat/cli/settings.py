@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping
-from datetime import timedelta
+from datetime import timedelta, tzinfo
 from decimal import Decimal
+from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 import attrs
@@ -14,11 +15,14 @@ from vitehub_chat.agent.agent import Agent
 from vitehub_chat.capability import Chat
 from vitehub_chat.config.agent_definition import PluginChoice, StateChoice
 from vitehub_chat.config.chat_model import ChatModel
-from vitehub_chat.config.context_model import ContextModel
+from vitehub_chat.config.context_model import ContextModel, MemoryModel
 from vitehub_chat.config.context_options import ContextOptions, find_context
 from vitehub_chat.config.environment import StateSettings, state_settings
 from vitehub_chat.config.lowering import read_options
 from vitehub_chat.config.option_model import OptionModel
+from vitehub_chat.config.prune_options import PruneOptions
+from vitehub_chat.config.transcripts_model import PruneModel
+from vitehub_chat.model.memory_policy import MemoryPolicy
 from vitehub_chat.model.policies import UNSET, ChatPolicy, ConcurrencyPolicy
 from vitehub_chat.state.options import StateOptions
 from vitehub_chat.state.redaction import HIDDEN, redact_url
@@ -111,10 +115,43 @@ def _chat_settings(agent: Agent) -> Iterator[Setting]:
         return
     model = read_options(ChatModel, found.options)
     given = set(_given(model))
+    origin: Origin
     for path, value in policy_values(found.policy).items():
-        origin: Origin = "definition" if path in given else "default"
+        origin = "definition" if path in given else "default"
         yield Setting(f"chat.{path}", _plain(value), origin)
+    yield from _prune_settings(found, given)
+    for name, shown in _memory_values(found.policy.memory):
+        origin = "definition" if name in given else "default"
+        yield Setting(f"chat.{name}", shown, origin)
     yield from _context_settings(found, model)
+
+
+def _prune_settings(found: Chat, given: set[str]) -> Iterator[Setting]:
+    """Yield whether rows are pruned, and the options of that if they are."""
+    policy, path = found.policy.prune, "transcripts.prune"
+    asked = found.options.get("transcripts")
+    options = asked.get("prune") if isinstance(asked, Mapping) else None
+    source: Origin = "file" if isinstance(options, PruneOptions) else "definition"
+    yield Setting(f"chat.{path}", policy is not None, source if path in given else "default")
+    if policy is None:
+        return
+    for field in PruneModel.model_fields:
+        value: Any = getattr(policy, field.removesuffix("_hours"))
+        if isinstance(value, timedelta):
+            value = value / timedelta(hours=1)
+        origin: Origin = source if f"{path}.{field}" in given else "default"
+        yield Setting(f"chat.{path}.{field}", _plain(value), origin)
+
+
+def _memory_values(policy: MemoryPolicy | None) -> Iterator[tuple[str, Any]]:
+    """Yield whether messages are archived, and the options of that if they are."""
+    yield "memory", policy is not None
+    if policy is None:
+        return
+    for field in MemoryModel.model_fields:
+        value = getattr(policy, field.removesuffix("_ms"))
+        shown = str(value) if isinstance(value, Path | tzinfo) else _plain(value)
+        yield f"memory.{field}", shown
 
 
 def _context_settings(found: Chat, model: ChatModel) -> Iterator[Setting]:

@@ -49,7 +49,13 @@ def json_document(value: Any) -> str:
 
 
 def _ascii_json(value: Any, indent: int | None) -> str:
-    text = json.dumps(value, ensure_ascii=True, allow_nan=False, indent=indent)
+    try:
+        text = json.dumps(value, ensure_ascii=True, allow_nan=False, indent=indent)
+    except RecursionError:
+        # Somebody else stored what is deeper than we would. `--version` needs click alone.
+        from vitehub_chat.model.json_text import jsonable  # noqa: PLC0415
+
+        text = json.dumps(jsonable(value), ensure_ascii=True, allow_nan=False, indent=indent)
     return text.replace("\x7f", "\\u007f")  # the one control character that JSON leaves
 
 

@@ -67,13 +67,22 @@ class PruneModel(OptionModel):
     """`delete` removes rows for good, `hide` makes them invisible: `delete`."""
 
     max_age_hours: NumberOrZero | None = None
-    """How old a row may be, in hours: 720; 0 and null switch the rule off."""
+    """How old a row may be, in hours: 720; 0 and null switch the rule off.
+
+    A message without a time is as old as its record.
+    """
 
     max_messages: CountOrZero | None = None
-    """How many rows are kept: 50; 0 and null switch the rule off."""
+    """How many rows are kept: 50; 0 and null switch the rule off.
+
+    Beside `context` a row only goes once a summary covers it.
+    """
 
     max_tokens: CountOrZero | None = None
-    """How many tokens are kept: 32000; 0 and null switch the rule off."""
+    """How many tokens are kept: 32000; 0 and null switch the rule off.
+
+    Beside `context` a row only goes once a summary covers it.
+    """
 
     preserve_system: bool | None = None
     """Whether system messages always stay: they do."""
