@@ -16,6 +16,7 @@ from vitehub_chat.errors import ConfigError
 from vitehub_chat.model.keys import ConversationKey
 from vitehub_chat.state.contract import AgentState
 from vitehub_chat.state.steps import pruning
+from vitehub_chat.state.steps.visible import decode_readable
 from vitehub_chat.testing.clock import FakeClock
 
 KEY = ConversationKey(None, "keeper", None, "t")
@@ -115,6 +116,34 @@ async def test_a_window_has_nothing_that_is_too_old_although_it_is_stored(
     assert result.prepared is not None
     assert [message.text for message in result.prepared.messages] == ["m1"]
     assert await texts(state) == ["m1", "m1"]
+
+
+async def test_what_the_age_rule_takes_costs_what_it_takes(
+    clock: FakeClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    decoded: list[int] = []
+
+    def counted(tx: Any, records: Any, *rest: Any) -> Any:
+        decoded.append(len(records))
+        return decode_readable(tx, records, *rest)
+
+    monkeypatch.setattr(pruning, "decode_readable", counted)
+    rules = {"max_age_hours": 1, "max_messages": 0, "max_tokens": 0}
+    async with open_agent_state("memory:", clock=clock) as state:
+        agent = keeper(state, rules)
+        conversation = Conversation(state, KEY)
+        said = {"role": "user", "parts": [{"type": "text", "text": "old"}]}
+        await conversation.append([said] * 30)
+        clock.advance(minutes=59)
+        await conversation.append([said] * 2000)
+        await say(agent, "m1")
+        clock.advance(minutes=2)
+        await say(agent, "m2")
+        left = [row.seq for row in (await conversation.history(limit=100)).items]
+        await say(agent, "m3")
+        plan = await agent.conversation("t").prune(dry_run=True)
+    assert decoded == [0, 130, 0]
+    assert (min(plan.kept), max(left)) == (31, 2034)
 
 
 @pytest.mark.parametrize("mode", ["delete", "hide"])

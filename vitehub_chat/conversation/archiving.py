@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
+from datetime import datetime
 
 import attrs
 
@@ -30,7 +31,12 @@ class Archive:
     flush: Flush
 
     async def take(
-        self, pruner: Pruner, *, session_id: str | None = None, coming: Sequence[Row] = ()
+        self,
+        pruner: Pruner,
+        *,
+        session_id: str | None = None,
+        coming: Sequence[Row] = (),
+        in_passing: bool = False,
     ) -> None:
         """Flush what a pruner would take now; from then on it takes nothing else.
 
@@ -40,11 +46,13 @@ class Archive:
             pruner: It is told what may go.
             session_id: Narrows to one session, None is the whole conversation.
             coming: Rows that will be stored when it prunes.
+            in_passing: Only what `Pruner.request` in passing takes.
 
         Raises:
             StateConflictError: The lock of the turn was lost.
         """
-        rows = await find_settled(self.state, self.key, session_id)
+        said_before = pruner.oldest if in_passing else None
+        rows = await find_settled(self.state, self.key, session_id, said_before)
         uncovered = await find_uncovered(self.state, self.key, rows)
         chosen = set(pruner.choose([*rows, *coming], uncovered)) & set(uncovered)
         ready: set[int] = set()
@@ -74,12 +82,20 @@ class Archive:
 
 
 async def find_settled(
-    state: AgentState, key: ConversationKey, session_id: str | None
+    state: AgentState,
+    key: ConversationKey,
+    session_id: str | None,
+    said_before: datetime | None = None,
 ) -> list[Row]:
-    """Return the rows of a conversation, without answers that are being written."""
+    """Return the rows of a conversation, without answers that are being written.
+
+    With a time it ends with the first batch of which nothing was said before it.
+    """
     rows: list[Row] = []
     async for batch in state.transcripts.export(key, session_id=session_id):
         rows.extend(row for row in batch.rows if row.status != "pending")
+        if said_before and all(row.said_at >= said_before for row in batch.rows):
+            break
     return rows
 
 

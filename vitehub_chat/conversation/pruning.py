@@ -120,7 +120,7 @@ class Archiving:
             session_id=session.session_id,
             recorded_at=pruner.now,
         )
-        await archive.take(pruner, coming=[coming])
+        await archive.take(pruner, coming=[coming], in_passing=True)
 
 
 @attrs.frozen(kw_only=True)
@@ -133,7 +133,7 @@ class TurnPruning:
     @property
     def request(self) -> PruneRequest | None:
         """What to ask for, or None for nothing."""
-        return None if self.pruner is None else self.pruner.request()
+        return None if self.pruner is None else self.pruner.request(in_passing=True)
 
     def span(self) -> AbstractContextManager[object]:
         """Return the context of the write that prunes, which is a span if there are rules."""

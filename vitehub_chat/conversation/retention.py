@@ -51,14 +51,28 @@ class Pruner:
         """Whether it has to know what no summary covers."""
         return self.spares_uncovered or self.archived is not None
 
-    def request(self, *, session_id: str | None = None) -> PruneRequest:
-        """Return what to ask a store for."""
+    def request(self, *, session_id: str | None = None, in_passing: bool = False) -> PruneRequest:
+        """Return what to ask a store for.
+
+        Args:
+            session_id: Narrows to one session, None is the whole conversation.
+            in_passing: What the age rule does not reach in the order of the rows may stay for
+                later; reads leave it out all the same.
+        """
         return PruneRequest(
             choose=self.choose,
             choose_sparing=self.choose if self.is_told_uncovered else None,
             hides=self.policy.mode == "hide",
             session_id=session_id,
+            said_before=self.oldest if in_passing else None,
         )
+
+    @property
+    def oldest(self) -> datetime | None:
+        """The time before which all has to be said that goes; None if other rows may go."""
+        policy = self.policy
+        is_by_age = policy.max_messages is None and policy.max_tokens is None
+        return self.now - policy.max_age if is_by_age and policy.max_age is not None else None
 
 
 def age_limit(policy: PrunePolicy | None, now: datetime) -> AgeLimit | None:

@@ -104,6 +104,8 @@ class PruneRequest:
         hides: Whether they are put aside, invisible for good, instead of deleted.
         session_id: Narrows to one session, None is the whole conversation.
         limit: How many rows go at most, the oldest first; None is no limit.
+        said_before: Only what was said before this time is ever chosen: rows far behind the last
+            such one need not be read. None: anything may be.
     """
 
     choose: RowChoice
@@ -111,6 +113,7 @@ class PruneRequest:
     hides: bool = False
     session_id: str | None = None
     limit: int | None = None
+    said_before: datetime | None = None
 
 
 @attrs.frozen(kw_only=True)

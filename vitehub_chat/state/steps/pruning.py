@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import attrs
 
 from vitehub_chat.errors import ConfigError
+from vitehub_chat.model.clock import to_epoch_us
 from vitehub_chat.model.keys import ConversationKey
 from vitehub_chat.model.policies import Retention
 from vitehub_chat.model.rows import Row
@@ -16,7 +17,13 @@ from vitehub_chat.state.steps.anchors import readable_rolling
 from vitehub_chat.state.steps.aside import put_aside
 from vitehub_chat.state.steps.removing import forget_rows
 from vitehub_chat.state.steps.scopes import Scope, find_scope
-from vitehub_chat.state.steps.visible import VisibleRows, decode_readable, is_growing
+from vitehub_chat.state.steps.visible import (
+    NEIGHBOURS,
+    VisibleRows,
+    decode_readable,
+    is_growing,
+    said_at,
+)
 from vitehub_chat.state.tables import Transaction
 
 
@@ -69,7 +76,7 @@ class _Pruning:
     def of(cls, tx: Transaction, key: ConversationKey, request: PruneRequest, now: int) -> _Pruning:
         """Read the candidates."""
         scope = find_scope(tx, key, request.session_id)
-        records = _candidates(tx, scope, now)
+        records = _candidates(tx, scope, request, now)
         rows = decode_readable(tx, records, now).rows
         choose = _choice_of(tx, request, records, now)
         return cls(tx, scope, request, now, records, rows, choose)
@@ -104,9 +111,28 @@ def _choice_of(
     return lambda rows: choose(rows, uncovered)
 
 
-def _candidates(tx: Transaction, scope: Scope, now: int) -> list[RowRecord]:
-    """Return the visible rows, without answers that are being written."""
+def _candidates(tx: Transaction, scope: Scope, request: PruneRequest, now: int) -> list[RowRecord]:
+    """Return the visible rows that matter, without answers that are being written."""
     if not scope.exists:
         return []
     slices = VisibleRows(tx, scope.rows(now)).slices(0)
-    return [row for each in slices for row in each if not is_growing(tx, row, now)]
+    if request.said_before is None:
+        found = [row for rows in slices for row in rows]
+    else:
+        found = _around_old(slices, to_epoch_us(request.said_before))
+    return [row for row in found if not is_growing(tx, row, now)]
+
+
+def _around_old(slices: Iterable[Sequence[RowRecord]], since: int) -> list[RowRecord]:
+    """Return the rows up to the last one before a time, and its neighbours; none without one."""
+    found: list[RowRecord] = []
+    end = 0
+    for rows in slices:
+        begin = len(found)
+        found.extend(rows)
+        end = max(
+            (begin + at + 1 for at, row in enumerate(rows) if said_at(row) < since), default=end
+        )
+        if len(found) - end >= NEIGHBOURS:
+            break
+    return found[: end + NEIGHBOURS] if end else []

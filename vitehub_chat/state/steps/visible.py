@@ -26,7 +26,7 @@ Cursors = Callable[[int], str]
 FIRST_SLICE: Final = 200
 """How many rows are read first where it is not known how many are needed."""
 _GROWTH: Final = 4
-_NEIGHBOURS: Final = 100
+NEIGHBOURS: Final = 100
 """Among how many rows what belongs to the tool calls of an old one is looked for."""
 
 
@@ -70,7 +70,7 @@ class VisibleRows:
         found: list[RowRecord] = []
         seen: list[RowRecord] = []
         for rows in self._slices(query, query.limit):
-            found.extend(drop_old(rows, self.age, seen[-_NEIGHBOURS:]))
+            found.extend(drop_old(rows, self.age, seen[-NEIGHBOURS:]))
             if len(found) >= query.limit:
                 break
             seen.extend(rows)
@@ -81,7 +81,7 @@ class VisibleRows:
         query = attrs.evolve(self.base, above=above)
         seen: list[RowRecord] = []
         for rows in self._slices(query, FIRST_SLICE):
-            yield drop_old(rows, self.age, seen[-_NEIGHBOURS:])
+            yield drop_old(rows, self.age, seen[-NEIGHBOURS:])
             seen = rows
 
     def decode(self, records: Sequence[RowRecord], cursor: Cursors | None = None) -> RowBatch:
@@ -179,7 +179,12 @@ def message_of(record: RowRecord) -> Message:
         return Message(record.message_id, record.role, ())
 
 
+def said_at(row: RowRecord) -> int:
+    """Return when a row was said, or recorded if that is not known."""
+    return row.recorded_at if row.created_at is None else row.created_at
+
+
 def _is_old(row: RowRecord, since: int, age: AgeLimit) -> bool:
-    if (row.recorded_at if row.created_at is None else row.created_at) >= since:
+    if said_at(row) >= since:
         return False
     return not (age.spares_system and row.role == "system")
