@@ -136,7 +136,9 @@ def _no_database() -> ConfigError:
 
 
 def _away() -> StateUnavailableError:
-    return StateUnavailableError("the server of the state does not answer")
+    return StateUnavailableError(
+        "the server of the state does not answer", hint="check that state.url names one that runs"
+    )
 
 
 def _unknown() -> StateUnavailableError:

@@ -28,6 +28,13 @@ _OS_CODES: Mapping[int | None, tuple[str, str]] = {
     errno.EROFS: ("read_only", "the state file cannot be created"),
 }
 
+_HINTS: Mapping[str, str] = {
+    "no_space": "make room, or let state.url name a file elsewhere",
+    "read_only": "the file of state.url and its folder have to be writable",
+    "corrupt": "let state.url name another file, or bring this one back from a backup",
+    "state_error": "state.url has to name a file in a folder that exists and can be written",
+}
+
 _BROKEN = frozenset(
     {
         sqlite3.SQLITE_CORRUPT,
@@ -63,12 +70,12 @@ def _wrap_sqlite(error: sqlite3.Error) -> StateError:
             hint="try again, or raise busy_timeout_ms",
         )
     code, message = _SQLITE_CODES.get(primary, ("state_error", "the state file failed"))
-    return StateError(message, code=code)
+    return StateError(message, code=code, hint=_HINTS[code])
 
 
 def _wrap_os(error: OSError) -> StateError:
     code, message = _OS_CODES.get(error.errno, ("state_error", "the state file failed"))
-    return StateError(message, code=code)
+    return StateError(message, code=code, hint=_HINTS[code])
 
 
 def _primary_code(error: sqlite3.Error) -> int:
