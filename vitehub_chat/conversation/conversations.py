@@ -22,7 +22,7 @@ from vitehub_chat.conversation.retention import age_limit
 from vitehub_chat.conversation.searching import MAX_HITS, SearchScope, check_request, search
 from vitehub_chat.errors import InputError, NotFoundError
 from vitehub_chat.model.hits import SearchPage
-from vitehub_chat.model.json_text import encode_json
+from vitehub_chat.model.json_text import show_json
 from vitehub_chat.model.keys import ConversationKey
 from vitehub_chat.model.memory_policy import MemoryPolicy
 from vitehub_chat.model.policies import ChatPolicy
@@ -259,8 +259,8 @@ class Conversations:
         state = await open_given(self._state)
         async for record in state.admin.export_person(self._tenant, person):
             counts[record.kind] += 1
-            yield encode_json(record.to_json(), "export") + "\n"
-        yield encode_json({"type": "end", "counts": dict(sorted(counts.items()))}, "export") + "\n"
+            yield show_json(record.to_json(), "export") + "\n"
+        yield show_json({"type": "end", "counts": dict(sorted(counts.items()))}, "export") + "\n"
 
     async def _own(
         self, state: AgentState, key: ConversationKey, session_id: str | None

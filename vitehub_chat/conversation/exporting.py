@@ -9,7 +9,7 @@ import attrs
 
 from vitehub_chat.conversation import events
 from vitehub_chat.conversation.as_json import row_to_json, summary_to_json
-from vitehub_chat.model.json_text import encode_json
+from vitehub_chat.model.json_text import show_json
 from vitehub_chat.model.keys import ConversationKey
 from vitehub_chat.model.rows import Summary
 from vitehub_chat.state.contract import AgentState
@@ -51,4 +51,4 @@ async def export_lines(
 
 
 def _line(fields: Mapping[str, Any]) -> str:
-    return encode_json(fields, "export") + "\n"
+    return show_json(fields, "export") + "\n"

@@ -12,7 +12,9 @@ from starlette.responses import RedirectResponse, Response
 from vitehub_chat.agent.agent import Agent
 from vitehub_chat.conversation.reasons import REASONS
 from vitehub_chat.errors import ConfigError
+from vitehub_chat.model.hits import SearchHit
 from vitehub_chat.model.rows import SessionInfo
+from vitehub_chat.model.snippets import MARK
 from vitehub_chat.web.answers import hit_to_json, session_to_json, without_none
 from vitehub_chat.web.console.files import DOOR, MEDIA_TYPES, PAGES, load_files, respond
 from vitehub_chat.web.console.operating import OperatorAccess
@@ -124,13 +126,18 @@ class ConsoleRoutes:
             if error.path != "state.search":
                 raise
             raise refuse(501, "not_available", "This state cannot be searched.") from None
-        items = [{**hit_to_json(hit), "id": hit.conversation.encode()} for hit in page.items]
-        return json_response({"items": items})
+        return json_response({"items": [operator_hit(hit) for hit in page.items]})
 
     async def redirect(self, request: Request) -> Response:
         """Lead from the path without a slash at its end to the page."""
         await self._access.principal(request)
         return RedirectResponse(f"{request.scope['path']}/")
+
+
+def operator_hit(hit: SearchHit) -> Mapping[str, Any]:
+    """Return what a search found as the console shows it: by its key, its matches apart."""
+    pieces = hit.pieces or hit.snippet.split(MARK)
+    return {**hit_to_json(hit), "id": hit.conversation.encode(), "pieces": pieces}
 
 
 def operator_session(info: SessionInfo) -> Mapping[str, Any]:

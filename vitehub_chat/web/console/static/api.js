@@ -1,3 +1,5 @@
+import { has, str } from "./dom.js";
+
 export class Refused extends Error {
 	constructor(status, error = {}) {
 		super(error.message ?? `The server answered with ${status}.`);
@@ -13,8 +15,8 @@ export async function check(answer) {
 }
 
 export function address(path, query = {}) {
-	const given = Object.entries(query).filter(([, value]) => value !== undefined && value !== null);
-	const text = new URLSearchParams(given).toString();
+	const given = Object.entries(query).filter(([, value]) => has(value));
+	const text = `${new URLSearchParams(given.map((pair) => pair.map(str)))}`;
 	return `api/${path}${text && "?"}${text}`;
 }
 

@@ -1,5 +1,5 @@
 import { check, send, words } from "./api.js";
-import { byId, element, newId, say } from "./dom.js";
+import { byId, element, newId, onClick, say } from "./dom.js";
 import { drawParts, headOf } from "./message.js";
 
 async function* chunksOf(answer) {
@@ -68,7 +68,7 @@ export class Chat {
 			event.preventDefault();
 			this.#send();
 		});
-		byId("stop").addEventListener("click", () => this.#stop());
+		onClick("stop", () => this.#stop());
 	}
 
 	// Goes on with a conversation, or with none; what runs in it is followed from its start.
@@ -138,7 +138,7 @@ export class Chat {
 		this.#live.replaceChildren();
 		if (message) {
 			const parts = drawParts(message);
-			this.#live.append(element("div", { class: "row user" }, headOf("user"), ...parts));
+			this.#live.append(element("div", { class: "row user" }, headOf("user"), parts));
 			this.#log.toEnd();
 		}
 		return this.#id;

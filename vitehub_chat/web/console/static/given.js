@@ -1,5 +1,5 @@
 import { get, Refused, words } from "./api.js";
-import { element, number, time } from "./dom.js";
+import { element, has, number, str, time } from "./dom.js";
 import { headOf, textOf } from "./message.js";
 import { openPanel } from "./panels.js";
 
@@ -19,7 +19,7 @@ async function rowsOf(item, entries) {
 			for (const row of page.items) rows.set(row.message.id, row);
 			if (page.items.length) read.push([page.items[0].seq, page.items.at(-1).seq]);
 		} catch (error) {
-			if (!(error instanceof Refused && error.status === 404)) throw error;
+			if (!(error instanceof Refused && [400, 404].includes(error.status))) throw error;
 		}
 	}
 	return rows;
@@ -45,7 +45,7 @@ function facts(plan) {
 		Context: budgetText(plan.context_budget),
 	}).filter(([, value]) => value);
 	const pairs = known.map(([name, value]) => [element("dt", {}, name), element("dd", {}, value)]);
-	return element("dl", {}, ...pairs.flat());
+	return element("dl", {}, pairs.flat());
 }
 
 function preview(entry, rows) {
@@ -55,7 +55,7 @@ function preview(entry, rows) {
 		const shown = text.length > PREVIEW ? `${text.slice(0, PREVIEW)}…` : text;
 		return element("p", { class: "text" }, shown);
 	}
-	const why = entry.seq === undefined ? "not a stored message" : "deleted since";
+	const why = has(entry.seq) ? "deleted since" : "not a stored message";
 	return element("p", { class: "gone" }, why);
 }
 
@@ -63,18 +63,18 @@ function list(title, entries, rows, reasons) {
 	const items = entries.map((entry) =>
 		element(
 			"li",
-			{ class: `entry ${entry.role}`, "data-id": entry.message_id, "data-reason": entry.reason },
+			{ class: `entry ${str(entry.role)}`, "data-id": entry.message_id, "data-reason": entry.reason },
 			headOf(
 				entry.role,
-				entry.seq === undefined ? null : `#${entry.seq}`,
-				entry.tokens === undefined ? null : ` ${number(entry.tokens)} tokens`,
+				has(entry.seq) ? `#${str(entry.seq)}` : null,
+				has(entry.tokens) ? ` ${number(entry.tokens)} tokens` : null,
 			),
 			preview(entry, rows),
-			element("p", { class: "reason" }, reasons[entry.reason] ?? entry.reason),
+			element("p", { class: "reason" }, reasons[str(entry.reason)] ?? entry.reason),
 		),
 	);
 	const head = element("h3", {}, `${title} (${entries.length})`);
-	return [head, element("ol", { class: "entries", "aria-label": title }, ...items)];
+	return [head, element("ol", { class: "entries", "aria-label": title }, items)];
 }
 
 async function draw(item, query, reasons) {

@@ -5,6 +5,8 @@ const MOST = 100;
 const NEAR = 600;
 const AT_END = 40;
 
+const boxOf = (node) => node.getBoundingClientRect();
+
 // The messages of one conversation: at most MOST rows, whichever part of it is looked at.
 export class Log {
 	#box = byId("log");
@@ -35,14 +37,14 @@ export class Log {
 		this.#load = null;
 		this.#rows = [];
 		this.#list.replaceChildren();
-		this.#box.setAttribute("aria-busy", "false");
+		this.#box.ariaBusy = "false";
 	}
 
 	async open(load, around) {
 		const ticket = ++this.#ticket;
 		this.#load = load;
 		this.#busy.clear();
-		this.#box.setAttribute("aria-busy", "true");
+		this.#box.ariaBusy = "true";
 		try {
 			const page = await load({ limit: PAGE, around });
 			if (ticket !== this.#ticket) return;
@@ -54,7 +56,7 @@ export class Log {
 			this.#show(around);
 			this.#onPage(page);
 		} finally {
-			if (ticket === this.#ticket) this.#box.setAttribute("aria-busy", "false");
+			if (ticket === this.#ticket) this.#box.ariaBusy = "false";
 		}
 		await this.#fill("older");
 		await this.#fill("newer");
@@ -62,7 +64,7 @@ export class Log {
 
 	// Jumps within what is loaded, or loads the part around a message.
 	async jump(messageId) {
-		if (this.#rows.some((row) => row.item.message.id === messageId)) this.#show(messageId);
+		if (this.#rows.some((row) => row.item.message?.id === messageId)) this.#show(messageId);
 		else await this.open(this.#load, messageId);
 	}
 
@@ -92,7 +94,7 @@ export class Log {
 	}
 
 	#show(messageId) {
-		const row = this.#rows.find((each) => each.item.message.id === messageId);
+		const row = this.#rows.find((each) => each.item.message?.id === messageId);
 		if (!row) return this.toEnd();
 		row.node.scrollIntoView({ block: "center" });
 		for (const each of this.#rows) each.node.classList.toggle("found", each === row);
@@ -125,7 +127,7 @@ export class Log {
 		const ticket = this.#ticket;
 		if (this.#busy.has(direction)) return false;
 		this.#busy.add(direction);
-		this.#box.setAttribute("aria-busy", "true");
+		this.#box.ariaBusy = "true";
 		try {
 			const page = await this.#load({ limit: PAGE, cursor: from.item.cursor, direction });
 			if (ticket !== this.#ticket) return false;
@@ -140,14 +142,14 @@ export class Log {
 			return page.items.length > 0;
 		} finally {
 			this.#busy.delete(direction);
-			if (this.#busy.size === 0) this.#box.setAttribute("aria-busy", "false");
+			if (this.#busy.size === 0) this.#box.ariaBusy = "false";
 		}
 	}
 
 	#insert(direction, page) {
 		const follows = direction === "newer" && this.isAtEnd;
 		const anchor = this.#firstVisible();
-		const before = anchor?.node.getBoundingClientRect().top;
+		const before = anchor && boxOf(anchor.node).top;
 		if (direction === "older") {
 			this.#hasOlder = page.older_cursor !== null;
 			this.#prepend(page.items.map((item) => this.#row(item)));
@@ -156,7 +158,7 @@ export class Log {
 			this.#append(page.items);
 		}
 		if (anchor?.node.isConnected) {
-			this.#box.scrollTop += anchor.node.getBoundingClientRect().top - before;
+			this.#box.scrollTop += boxOf(anchor.node).top - before;
 		}
 		this.#top = this.#box.scrollTop;
 		if (follows && page.items.length > 0) this.toEnd();
@@ -196,7 +198,7 @@ export class Log {
 	}
 
 	#firstVisible() {
-		const top = this.#box.getBoundingClientRect().top;
-		return this.#rows.find((row) => row.node.getBoundingClientRect().bottom > top);
+		const top = boxOf(this.#box).top;
+		return this.#rows.find((row) => boxOf(row.node).bottom > top);
 	}
 }

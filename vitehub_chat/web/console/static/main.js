@@ -1,6 +1,6 @@
 import { address, get, place, remove, words } from "./api.js";
 import { Chat } from "./chat.js";
-import { byId, count, newId, number, say } from "./dom.js";
+import { byId, count, newId, number, onClick, say } from "./dom.js";
 import { budgetText, showGiven, showNext } from "./given.js";
 import { Log } from "./log.js";
 import { drawRow } from "./message.js";
@@ -101,21 +101,21 @@ async function removeCurrent() {
 }
 
 const dialog = byId("confirm");
-byId("delete").addEventListener("click", () => {
+onClick("delete", () => {
 	const messages = count(current.message_count, "message", "messages");
 	byId("confirm-text").textContent = `${nameOf(current)}: ${messages}. This cannot be undone.`;
 	dialog.showModal();
 });
-byId("confirm-no").addEventListener("click", () => dialog.close());
-byId("confirm-yes").addEventListener("click", () => {
+onClick("confirm-no", () => dialog.close());
+onClick("confirm-yes", () => {
 	dialog.close();
 	attempt(removeCurrent);
 });
 
 const jump = (messageId) => attempt(() => log.jump(messageId));
-byId("turns").addEventListener("click", () => showTurns(current, jump));
-byId("next").addEventListener("click", () => showNext(current, about.reasons));
-byId("new").addEventListener("click", startNew);
+onClick("turns", () => showTurns(current, jump));
+onClick("next", () => showNext(current, about.reasons));
+onClick("new", startNew);
 byId("search").addEventListener("submit", (event) => {
 	event.preventDefault();
 	const query = byId("query").value.trim();

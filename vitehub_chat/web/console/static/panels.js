@@ -1,5 +1,5 @@
 import { get, place, Refused, words } from "./api.js";
-import { button, byId, element, time } from "./dom.js";
+import { button, byId, element, named, onClick, placeOf } from "./dom.js";
 
 const panel = byId("panel");
 const body = byId("panel-body");
@@ -22,7 +22,7 @@ export async function openPanel(title, fill) {
 	panel.hidden = false;
 	byId("panel-title").textContent = title;
 	body.replaceChildren(element("p", {}, "One moment…"));
-	body.setAttribute("aria-busy", "true");
+	body.ariaBusy = "true";
 	byId("panel-title").focus();
 	let nodes;
 	try {
@@ -32,10 +32,10 @@ export async function openPanel(title, fill) {
 	}
 	if (mine !== ticket) return;
 	body.replaceChildren(...nodes);
-	body.setAttribute("aria-busy", "false");
+	body.ariaBusy = "false";
 }
 
-byId("panel-close").addEventListener("click", closePanel);
+onClick("panel-close", closePanel);
 panel.addEventListener("keydown", (event) => {
 	if (event.key === "Escape") closePanel();
 });
@@ -48,11 +48,8 @@ export function showTurns(item, onJump) {
 		async function grow() {
 			const page = await get("history/turns", { ...place(item), cursor });
 			for (const turn of page.items) {
-				const jump = button("", () => onJump(turn.message_id));
-				jump.append(
-					element("span", { class: "name" }, turn.preview || "(no text)"),
-					element("span", { class: "facts" }, `#${turn.seq} · `, time(turn.created_at) ?? ""),
-				);
+				const name = named(turn.preview || "(no text)", placeOf(turn));
+				const jump = button(name, () => onJump(turn.message_id));
 				if (!turn.has_reply) jump.append(element("span", { class: "mark" }, "no answer"));
 				list.append(element("li", {}, jump));
 			}
@@ -64,9 +61,8 @@ export function showTurns(item, onJump) {
 	});
 }
 
-// Matches stand between pairs of stars.
-const marked = (text) =>
-	text.split("**").map((piece, at) => (at % 2 ? element("mark", {}, piece) : piece));
+// Every second piece is a match.
+const mark = (piece, at) => (at % 2 ? element("mark", {}, piece) : piece);
 
 export function showFound(query, onJump) {
 	return openPanel("Search", async () => {
@@ -80,12 +76,8 @@ export function showFound(query, onJump) {
 		if (!page.items.length) return [element("p", {}, "No message has all of these words.")];
 		const list = element("ol", { class: "jumps" });
 		for (const hit of page.items) {
-			const jump = button("", () => onJump(hit));
-			jump.append(
-				element("span", { class: "name" }, ...marked(hit.snippet)),
-				element("span", { class: "facts" }, `#${hit.seq} · `, time(hit.created_at) ?? ""),
-			);
-			list.append(element("li", {}, jump));
+			const name = named(hit.pieces.map(mark), placeOf(hit));
+			list.append(element("li", {}, button(name, () => onJump(hit))));
 		}
 		return [list];
 	});

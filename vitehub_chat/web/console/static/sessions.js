@@ -1,9 +1,9 @@
 import { get } from "./api.js";
-import { button, byId, count, element, time } from "./dom.js";
+import { button, byId, count, element, named, str, time } from "./dom.js";
 
 const PAGE = 50;
 
-export const nameOf = (item) => item.title || item.thread || item.session_id || "Conversation";
+export const nameOf = (item) => str(item.title || item.thread || item.session_id || "Conversation");
 export const sameSession = (one, other) =>
 	one?.id === other?.id && (one?.session_id ?? null) === (other?.session_id ?? null);
 
@@ -72,12 +72,8 @@ export class Sessions {
 		const isCurrent = sameSession(item, this.#current);
 		const size = count(item.message_count, "message", "messages");
 		const facts = [item.channel, item.title && item.thread, item.session_id, size].filter(Boolean);
-		const open = button("", () => this.#onOpen(item), isCurrent ? { "aria-current": "true" } : {});
-		open.append(
-			element("span", { class: "name" }, nameOf(item)),
-			element("span", { class: "facts" }, facts.join(" · ")),
-			element("span", { class: "facts" }, time(item.last_message_at) ?? ""),
-		);
+		const name = named(nameOf(item), facts.map(str).join(" · "), time(item.last_message_at));
+		const open = button(name, () => this.#onOpen(item), { "aria-current": isCurrent || null });
 		return element("li", { "data-key": JSON.stringify([item.id, item.session_id]) }, open);
 	}
 
