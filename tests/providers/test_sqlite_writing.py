@@ -106,7 +106,7 @@ async def test_what_waits_together_is_committed_together(tmp_path: Path) -> None
         connection_of(state).set_trace_callback(None)
     assert answers == list(range(2, 102))
     assert statements.count("COMMIT") == 2
-    assert statements.count("SAVEPOINT job") == 100
+    assert statements.count("SAVEPOINT job") == 0
 
 
 async def test_what_comes_while_others_are_written_is_committed_with_them(tmp_path: Path) -> None:
@@ -118,6 +118,7 @@ async def test_what_comes_while_others_are_written_is_committed_with_them(tmp_pa
         connection_of(state).set_trace_callback(None)
     assert [type(each) for each in answers] == [int, ZeroDivisionError, int]
     assert statements.count("COMMIT") == 1
+    assert statements.count("SAVEPOINT job") == 4
 
 
 async def test_a_write_alone_needs_no_savepoint(tmp_path: Path) -> None:
@@ -127,7 +128,9 @@ async def test_a_write_alone_needs_no_savepoint(tmp_path: Path) -> None:
         connection_of(state).set_trace_callback(statements.append)
         await state.run_write(writing("c1"))
         connection_of(state).set_trace_callback(None)
-    assert [each for each in statements if not each.startswith(("SELECT", "INSERT"))] == [
+    # On a busy machine it may look as if others had written, for whom it would wait shortly.
+    beside = ("SELECT", "INSERT", "PRAGMA busy_timeout")
+    assert [each for each in statements if not each.startswith(beside)] == [
         "BEGIN IMMEDIATE",
         "PRAGMA data_version",
         "COMMIT",

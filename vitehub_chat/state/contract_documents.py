@@ -112,7 +112,7 @@ class SummaryStore(Protocol):
         error: str,
         ctx: StateContext = NO_CONTEXT,
     ) -> RollingWrite:
-        """Count a failed try, `error` a code and no text; refused as `commit_roll`."""
+        """Count a turn that failed, `error` a code and no text; refused as `commit_roll`."""
 
     async def set_correction(
         self,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import timedelta
 from typing import Any
 
@@ -91,21 +91,39 @@ def write_rows(
     tx: Transaction, session: SessionRecord, rows: Sequence[NewRow], writing: Writing
 ) -> tuple[SessionRecord, list[RowRecord]]:
     """Insert rows behind all others, or in place of those of the same message id."""
-    records: list[RowRecord] = []
     for row in rows:
         _check(row)
-        message_id = row.message.id or ""
-        stored = tx.rows.by_message(session.conversation_key, message_id, writing.now)
+    key, now = session.conversation_key, writing.now
+    ids = dict.fromkeys(row.message.id or "" for row in rows)
+    known = {each: tx.rows.by_message(key, each, now) for each in ids}
+    are_new = len(known) == len(rows) and not any(known.values())
+    numbers = _take_numbers(tx, key, len(rows) if are_new else 1)
+    records: list[RowRecord] = []
+    inserted: list[RowRecord] = []
+    for row in rows:
+        stored = known[row.message.id or ""]
         comes_again = writing.turn_id is None or stored is None or _is_same(stored, row, session)
         if stored is not None and comes_again:
             record = attrs.evolve(stored, **_content_of(row, writing))
             tx.rows.replace(record)
         else:
             named = row if stored is None else _renamed(tx, session, row)
-            session, record = _insert(tx, session, named, writing)
+            turn_no = inserted[-1].turn_no if inserted else session.turn_count
+            record = _new_record(session, named, next(numbers), turn_no, writing)
+            tx.rows.insert(record)
+            inserted.append(record)
+        known[record.message_id] = record
         records.append(record)
-    tx.sessions.update(session)
-    return session, records
+    moved = _move(session, inserted, now)
+    tx.sessions.update(moved)
+    return moved, records
+
+
+def _take_numbers(tx: Transaction, conversation_key: int, at_once: int) -> Iterator[int]:
+    """Yield numbers of a conversation, so many of which are taken at once; none is given back."""
+    while True:
+        first = tx.conversations.allocate(conversation_key, at_once)
+        yield from range(first, first + at_once)
 
 
 def _check(row: NewRow) -> None:
@@ -164,34 +182,38 @@ def interrupt_dead(tx: Transaction, conversation_key: int, now: int) -> None:
             )
 
 
-def _insert(
-    tx: Transaction, session: SessionRecord, row: NewRow, writing: Writing
-) -> tuple[SessionRecord, RowRecord]:
+def _new_record(
+    session: SessionRecord, row: NewRow, seq: int, turn_no: int, writing: Writing
+) -> RowRecord:
+    """Return the record of a row under a new number, behind a row of that turn."""
     created = row.message.created_at
-    turn_no = session.turn_count + (row.message.role == "user")
-    record = RowRecord(
+    return RowRecord(
         conversation_key=session.conversation_key,
-        seq=tx.conversations.allocate(session.conversation_key, 1),
+        seq=seq,
         session_key=session.key,
         session_id=session.session_id,
         message_id=row.message.id or "",
         created_at=None if created is None else to_epoch_us(created),
         recorded_at=writing.now,
-        turn_no=turn_no,
+        turn_no=turn_no + (row.message.role == "user"),
         thread_id=row.thread_id,
         author=row.author,
         expires_at=writing.expires_at,
         **_content_of(row, writing),
     )
-    tx.rows.insert(record)
-    said_at = writing.now if record.created_at is None else min(record.created_at, writing.now)
-    moved = attrs.evolve(
+
+
+def _move(session: SessionRecord, inserted: Sequence[RowRecord], now: int) -> SessionRecord:
+    """Return a session with rows behind its own."""
+    if not inserted:
+        return session
+    said_at = [now if row.created_at is None else min(row.created_at, now) for row in inserted]
+    return attrs.evolve(
         session,
-        last_message_at=max(session.last_message_at, said_at),
-        message_count=session.message_count + 1,
-        turn_count=turn_no,
+        last_message_at=max(session.last_message_at, *said_at),
+        message_count=session.message_count + len(inserted),
+        turn_count=inserted[-1].turn_no,
     )
-    return moved, record
 
 
 def _content_of(row: NewRow, writing: Writing) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from collections import OrderedDict
 from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
+from vitehub_chat.state.providers.sqlite.heads import Heads
 from vitehub_chat.state.providers.sqlite.recall import Recall
 from vitehub_chat.state.providers.sqlite.tails import Tails
 from vitehub_chat.state.records import RowRecord, keep_decoded
@@ -41,6 +42,7 @@ class KeptRows:
         recall: The windows that were read lately; what is written or forgotten here is no more in
             them.
         tails: The newest rows as the writer knows them; who writes changes them, too.
+        heads: Conversations and sessions as the writer knows them; likewise.
     """
 
     def __init__(self, limit: int = KEPT_BYTES) -> None:
@@ -51,6 +53,7 @@ class KeptRows:
         self._size = 0
         self.recall = Recall()
         self.tails = Tails()
+        self.heads = Heads()
 
     def __len__(self) -> int:
         """Return how many rows are kept."""
@@ -96,6 +99,7 @@ class KeptRows:
         """Forget everything."""
         self.recall.clear()
         self.tails.clear()
+        self.heads.clear()
         with self._lock:
             self._kept.clear()
             self._size = 0

@@ -88,14 +88,17 @@ class SqliteAgentState(SteppedAgentState):
         return await _submit(self._engine().reader, step)
 
     async def read_with(self, step: Callable[[Transaction], T], needs: Needs, /) -> T:
-        """Run a step like `run_read`; a small window that was read before at once, on the loop."""
+        """Run a step like `run_read`; a small window that was read before at once, on the loop.
+
+        While nothing is written it is made of what the writer knows, without asking the file.
+        """
         engine = self._engine()
         if not _is_small(needs) or engine.reader is engine.writer:
             return await _submit(engine.reader, step)
         place = needs.conversation, needs.session_key
         if engine.passages.may_pass(place):
             job = new_job(step)
-            if engine.reader.run_now(job):
+            if engine.writer.run_now(job) or engine.reader.run_now(job):
                 return cast("T", job.answer)
         answer = await _submit(engine.reader, step)
         engine.passages.add(place)

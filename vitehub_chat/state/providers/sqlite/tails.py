@@ -23,6 +23,7 @@ TAIL_BYTES: Final = 8 * 1024 * 1024
 _OVERHEAD: Final = 512
 _LONGEST: Final = 400
 _SHORTENED: Final = 200
+_MOST_WANTED: Final = 1024
 
 
 @attrs.define
@@ -100,6 +101,7 @@ class Tails:
         self._tails: OrderedDict[int, _Tail] = OrderedDict()
         self._size = 0
         self._touched: set[int] = set()
+        self._wanted: set[int] = set()
 
     def __len__(self) -> int:
         """Return how many conversations have one."""
@@ -131,6 +133,16 @@ class Tails:
             return False
         return len(tail.rows) >= query.limit or tail.floor <= (query.above or 0)
 
+    def want(self, conversation_key: int) -> None:
+        """Note that somebody reads windows of a conversation, until its tail is learned."""
+        if len(self._wanted) >= _MOST_WANTED:
+            self._wanted.clear()
+        self._wanted.add(conversation_key)
+
+    def is_wanted(self, conversation_key: int) -> bool:
+        """Tell whether a tail is to be learned with the next row."""
+        return conversation_key in self._wanted
+
     def select(self, query: RowQuery) -> list[RowRecord] | None:
         """Return what a query for the newest rows finds, or None if it has to be asked."""
         with self._lock:
@@ -147,6 +159,7 @@ class Tails:
         for row in reversed(rows):
             tail.put(row)
         with self._lock:
+            self._wanted.discard(query.conversation_key)
             self._drop(query.conversation_key)
             self._put(query.conversation_key, tail)
 

@@ -14,14 +14,14 @@ from vitehub_chat.state.providers.sqlite.identity import FileIdentity
 from vitehub_chat.state.providers.sqlite.jobs import Job
 from vitehub_chat.state.providers.sqlite.kept import KeptRows
 from vitehub_chat.state.providers.sqlite.statements import Statements
-from vitehub_chat.state.providers.sqlite.tailing import TailingTables
+from vitehub_chat.state.providers.sqlite.tailing import KnownTables, TailingTables
 
 
 class Writer:
     """The connection that writes.
 
     Jobs that wait at the same time are committed together. An error of one job undoes that job
-    alone; when the commit fails, none of them was written.
+    alone, for which the others run once more; when the commit fails, none of them was written.
     """
 
     def __init__(
@@ -36,6 +36,7 @@ class Writer:
         self._connection = connection
         self._statements = statements
         self._tables = TailingTables(statements, kept)
+        self._known = KnownTables(kept)
         self._cleanup = cleanup
         self._entrance = Entrance(connection, busy_timeout_ms)
         self._busy_timeout_ms = busy_timeout_ms
@@ -55,7 +56,7 @@ class Writer:
         """
         self._check_file()
         taken = list(jobs)
-        if not self._run_together(taken, more):
+        if not self._run_together(taken, more) and not self._run_apart(taken):
             for job in taken:
                 self._run_alone(job)
         self._tables.forget_deleted()
@@ -65,9 +66,19 @@ class Writer:
         if self._identity is not None:
             self._identity.check()
 
-    def run_now(self, _job: Job, /) -> bool:
-        """Do nothing: whoever writes may wait for the disk."""
-        return False
+    def run_now(self, job: Job, /) -> bool:
+        """Run a job that reads a window on what is known; False if the file has to be asked.
+
+        It is asked afterwards whether that still holds, which takes less than to read anything.
+        """
+        if self._identity is not None and not self._identity.is_there:
+            return False
+        try:
+            job.run(self._known)
+            is_known = self._tables.is_current
+        except Exception:  # noqa: BLE001  who reads the file finds out again, and tells it
+            return False
+        return is_known
 
     def tidy(self) -> bool:
         """Remove a slice of what is over, and the traces of what was deleted."""
@@ -83,28 +94,32 @@ class Writer:
         self._connection.close()
 
     def _run_together(self, taken: list[Job], more: Callable[[], Sequence[Job]]) -> bool:
-        """Run jobs and add more to them; False if they have to run one by one.
+        """Run jobs and add more to them; False if one of several failed, with which all are undone.
 
         Waiting for the disk takes longest, so whatever comes until then goes along.
         """
         try:
             self._begin()
             waiting: Sequence[Job] = taken[:]
-            if len(waiting) == 1:
-                if not self._run_first(taken[0]):
-                    return True
-                waiting = more()
-                taken += waiting
             while waiting:
-                if not all(map(self._run_in_savepoint, waiting)):
-                    return False
+                if not all(map(self._run_or_undo, waiting)):
+                    return len(taken) == 1
                 waiting = more()
                 taken += waiting
             self._connection.execute("COMMIT")
         except sqlite3.Error as error:
-            for job in taken:
-                self._fail(job, error)
-            self._roll_back()
+            self._fail_all(taken, error)
+        return True
+
+    def _run_apart(self, taken: list[Job]) -> bool:
+        """Run jobs each of which can be undone alone; False if they have to run one by one."""
+        try:
+            self._begin()
+            if not all(map(self._run_in_savepoint, taken)):
+                return False
+            self._connection.execute("COMMIT")
+        except sqlite3.Error as error:
+            self._fail_all(taken, error)
         return True
 
     def _begin(self) -> None:
@@ -112,16 +127,10 @@ class Writer:
         self._tables.begin()
 
     def _run_alone(self, job: Job) -> None:
-        try:
-            self._begin()
-            if self._run_first(job):
-                self._connection.execute("COMMIT")
-        except sqlite3.Error as error:
-            self._fail(job, error)
-            self._roll_back()
+        self._run_together([job], lambda: ())
 
-    def _run_first(self, job: Job) -> bool:
-        """Run a job that nothing has been written before; False if it failed and is undone."""
+    def _run_or_undo(self, job: Job) -> bool:
+        """Run a job; False if it failed, and all that the transaction has written is undone."""
         try:
             job.run(self._tables)
         except BaseException as error:  # noqa: BLE001  whoever waits gets it
@@ -147,6 +156,11 @@ class Writer:
     def _fail(self, job: Job, error: BaseException) -> None:
         self._has_misread = self._has_misread or breaks_connection(error)
         job.fail(error)
+
+    def _fail_all(self, jobs: Sequence[Job], error: sqlite3.Error) -> None:
+        for job in jobs:
+            self._fail(job, error)
+        self._roll_back()
 
     def _roll_back(self) -> None:
         self._tables.undo()
