@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import signal
 import stat
 import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,6 +18,7 @@ import httpx2
 import pytest
 
 from tests.cli.helpers import COMMAND, STATE, Invoke, failure, store
+from vitehub_chat.cli.serving import HOW_TO_MAKE_ONE, read_place
 
 pytestmark = pytest.mark.slow
 LIMIT_S = 30
@@ -119,28 +122,63 @@ def test_open_goes_through_a_file_that_only_the_user_can_read(folder: Path, supp
 def test_an_address_that_others_reach_needs_a_name_and_a_secret(
     folder: Path, support: str, invoke: Invoke, given: list[str]
 ) -> None:
-    (folder / "token").write_text("t" * 40)
+    (folder / "token").write_text("t" * 43)
     result = invoke("serve", support, "--host", "0.0.0.0", *given, "--json")  # noqa: S104
     assert (result.exit_code, failure(result)["code"]) == (2, "usage")
 
 
-@pytest.mark.parametrize("token", ["t" * 31, "t" * 20 + " " + "t" * 20, "ü" * 40])
-def test_a_secret_that_is_short_or_no_plain_text_is_refused(
+@pytest.mark.parametrize(
+    "token",
+    [
+        "",
+        "t" * 42,
+        "a1" * 31 + "a",
+        "A1" * 22,
+        "t" * 30 + " " + "t" * 30,
+        "t" * 43 + "=",
+        "ü" * 43,
+        "t" * 42 + "\u0663",
+        "t" * 43 + "\n" + "t" * 43,
+    ],
+)
+def test_a_secret_that_cannot_carry_32_random_bytes_is_refused(
     folder: Path, support: str, invoke: Invoke, token: str
 ) -> None:
-    (folder / "token").write_text(token)
+    (folder / "token").write_text(token, encoding="utf-8")
     result = invoke("serve", support, "--token-file", "token", "--json")
-    assert (result.exit_code, failure(result)["path"]) == (3, "--token-file")
-    assert token not in result.stderr
+    error = failure(result)
+    assert (result.exit_code, error["path"]) == (3, "--token-file")
+    assert "64 hex digits" in error["message"]
+    assert "secrets.token_urlsafe(32)" in error["hint"]
+    assert token == "" or token not in result.stderr
+
+
+@pytest.mark.parametrize(
+    "token",
+    ["a1" * 32, "A1" * 32, "t" * 43, "-_" * 30, "mYc1oV8Ga0xq2Zr_dT6kWl-9sHfJ3uBn4EeP7iQyRxA"],
+)
+def test_a_secret_of_hex_or_base64url_is_taken(folder: Path, token: str) -> None:
+    (folder / "token").write_text(f"{token}\n")
+    place = read_place("127.0.0.1", 0, [], folder / "token", opens=False)
+    assert place.token == token
+
+
+def test_the_command_of_the_hint_makes_a_secret_that_is_taken(folder: Path) -> None:
+    python, *arguments = shlex.split(HOW_TO_MAKE_ONE)
+    assert python == "python"
+    made = subprocess.run([sys.executable, *arguments], capture_output=True, check=True)
+    (folder / "token").write_bytes(made.stdout)
+    place = read_place("127.0.0.1", 0, [], folder / "token", opens=False)
+    assert place.token == made.stdout.decode().strip()
 
 
 def test_a_secret_of_ones_own_is_not_printed(folder: Path, support: str) -> None:
-    (folder / "token").write_text("t" * 40 + "\n")
+    (folder / "token").write_text("t" * 43 + "\n")
     arguments = ["serve", support, "--token-file", "token", "--allow-host", "box.example"]
     with served(folder, *arguments) as (process, place):
         assert place["link"] == f"{place['address']}/open"
         headers = {"host": "box.example", "origin": "https://box.example"}
-        body = {"token": "t" * 40}
+        body = {"token": "t" * 43}
         answer = httpx2.post(f"{place['address']}/open", json=body, headers=headers)
         assert answer.status_code == 200
     assert process.returncode == 0

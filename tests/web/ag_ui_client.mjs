@@ -29,5 +29,46 @@ asking.addMessage({ id: "t1", role: "tool", toolCallId: "c1", content: "Rome" })
 const located = await asking.runAgent({});
 const later = await asking.say("m2", "later");
 
-const seen = { turns, talked: talking.messages, asked, located, later, messages: asking.messages };
+// Fresh clients without messages: of a conversation, of one that waits for a decision, of none.
+const restoring = open("talk");
+const restoredTypes = [];
+await restoring.runAgent({}, { onEvent: ({ event }) => void restoredTypes.push(event.type) });
+const restored = structuredClone(restoring.messages);
+const afterwards = await restoring.say("m3", "third");
+
+const paying = open("pay");
+await paying.say("m1", "pay");
+const deciding = open("pay");
+await deciding.runAgent({});
+const asksFor = structuredClone(deciding.pendingInterrupts);
+const [{ id: interruptId }] = asksFor;
+const resume = [{ interruptId, status: "resolved", payload: { approved: true } }];
+const paid = await deciding.runAgent({ resume });
+
+const calling = open("ask-later");
+await calling.say("m1", "ask");
+const locating = open("ask-later");
+await locating.runAgent({});
+locating.addMessage({ id: "t1", role: "tool", toolCallId: "c1", content: "Rome" });
+const found = await locating.runAgent({});
+
+const unknown = open("nowhere");
+await unknown.runAgent({});
+
+const restores = {
+  talked: { types: restoredTypes, messages: restored, afterwards, all: restoring.messages },
+  paid: { asksFor, newMessages: paid.newMessages, pending: deciding.pendingInterrupts },
+  located: found.newMessages,
+  unknown: unknown.messages,
+};
+
+const seen = {
+  turns,
+  talked: talking.messages,
+  asked,
+  located,
+  later,
+  messages: asking.messages,
+  restores,
+};
 process.stdout.write(JSON.stringify(seen));

@@ -1,10 +1,11 @@
 // Talks to the routes of an agent as chat clients do, and writes what the clients show as JSON.
 //
-// Arguments: the folder with the npm packages, the version of `ai`, the address of the routes.
+// Arguments: the folder with the npm packages, the version of `ai`, the address of the routes, the
+// reasons to finish that the agent is asked for.
 
 import { createRequire } from "node:module";
 
-const [folder, version, api] = process.argv.slice(2);
+const [folder, version, api, ...reasons] = process.argv.slice(2);
 const require = createRequire(`${folder}/package.json`);
 const {
   DefaultChatTransport,
@@ -14,6 +15,20 @@ const {
 const { Chat } = require(version === "6" ? "ai-sdk-react-6" : "@ai-sdk/react");
 
 let requests = 0;
+const streams = [];
+
+// What a stream says of its message: the ids of its `start` chunks and its reason to finish.
+async function readStream(response) {
+  const starts = [];
+  let reason = null;
+  for (const line of (await response.text()).split("\n")) {
+    if (!line.startsWith("data: {")) continue;
+    const chunk = JSON.parse(line.slice("data: ".length));
+    if (chunk.type === "start") starts.push(chunk.messageId);
+    if (chunk.type === "finish") reason = chunk.finishReason ?? null;
+  }
+  return { starts, reason };
+}
 
 function open(id, options = {}) {
   const errors = [];
@@ -22,9 +37,13 @@ function open(id, options = {}) {
     transport: new DefaultChatTransport({
       api,
       headers: { "x-user": "ada" },
-      fetch: (...given) => {
+      fetch: async (...given) => {
         requests += 1;
-        return fetch(...given);
+        const response = await fetch(...given);
+        if (response.headers.get("content-type")?.startsWith("text/event-stream")) {
+          streams.push(readStream(response.clone()));
+        }
+        return response;
       },
     }),
     onError: (error) => errors.push(error.message),
@@ -63,6 +82,25 @@ const scenes = {
     await chat.sendMessage({ text: "hello" });
     await chat.sendMessage({ text: "again" });
     return shown(chat);
+  },
+  async repeat() {
+    const first = open("repeat");
+    const message = { id: "m1", role: "user", parts: [{ type: "text", text: "hello" }] };
+    await first.sendMessage(message);
+    const second = open("repeat");
+    await second.sendMessage(message);
+    return { first: shown(first), second: shown(second) };
+  },
+  async finish() {
+    const results = {};
+    for (const reason of reasons) {
+      const ends = [];
+      const onFinish = ({ finishReason, isError }) => void ends.push({ finishReason, isError });
+      const chat = open(`finish-${reason}`, { onFinish });
+      await chat.sendMessage({ text: `finish ${reason}` });
+      results[reason] = { ...shown(chat), ends };
+    }
+    return results;
   },
   async regenerate() {
     const chat = open("regenerate");
@@ -149,5 +187,9 @@ const scenes = {
 };
 
 const seen = {};
-for (const [name, play] of Object.entries(scenes)) seen[name] = await play();
+for (const [name, play] of Object.entries(scenes)) {
+  streams.length = 0;
+  seen[name] = await play();
+  seen[name].streams = await Promise.all(streams);
+}
 process.stdout.write(JSON.stringify(seen));

@@ -98,7 +98,6 @@ async def test_media_of_a_message_are_files(set_site: SetSite) -> None:
 @pytest.mark.parametrize(
     ("change", "code"),
     [
-        ({"messages": []}, "no_user_message"),
         ({"messages": [{"id": "s", "role": "system", "content": "x"}]}, "no_user_message"),
         ({"messages": [{"id": "t", "role": "tool", "content": "x"}]}, "invalid_input"),
         (

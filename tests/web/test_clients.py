@@ -19,7 +19,7 @@ from tests.web.serving import serving
 from tests.web.site import who
 from vitehub_chat import chat, define_agent
 from vitehub_chat.agent.driver import DriverCall
-from vitehub_chat.model.events import ApprovalRequested, TextDelta, ToolCall, ToolResult
+from vitehub_chat.model.events import ApprovalRequested, Done, TextDelta, ToolCall, ToolResult
 from vitehub_chat.model.parts import ApprovalDecisionPart, ToolResultPart
 from vitehub_chat.web import mount_chat, per_user_sessions
 
@@ -27,6 +27,17 @@ pytestmark = pytest.mark.service
 
 HERE = Path(__file__).parent
 API = "/api/chat"
+REASONS = {
+    "stop": "stop",
+    "max_tokens": "length",
+    "length": "length",
+    "content_filter": "content-filter",
+    "tool_use": "tool-calls",
+    "error": "error",
+    "interrupted": "other",
+    "unheard-of": "other",
+}
+"""Reasons of drivers, as clients get them."""
 
 
 class Talker:
@@ -51,6 +62,9 @@ class Talker:
             await self.may_go_on.wait()
             self.may_go_on.clear()
             yield TextDelta("0", "two")
+        elif call.text.startswith("finish "):
+            yield TextDelta("0", "over")
+            yield Done(call.text.removeprefix("finish "))
         elif call.text == "fail":
             yield TextDelta("0", "half ")
             raise ValueError("not for people")
@@ -96,7 +110,7 @@ class Scenes:
     def __init__(self, address: str, version: int) -> None:
         self._address = f"{address}"
         self.version = version
-        self.seen: dict[str, Any] = run_node(HERE / "clients.mjs", version, address)
+        self.seen: dict[str, Any] = run_node(HERE / "clients.mjs", version, address, *REASONS)
 
     def stored(self, chat_id: str) -> list[dict[str, Any]]:
         query = {"id": chat_id}
@@ -109,10 +123,11 @@ def scenes(request: pytest.FixtureRequest, address: str) -> Iterator[Scenes]:
     """Let a version of the client play every scene, then forget what it said."""
     played = Scenes(address, request.param)
     yield played
-    for name in ("send", "regenerate", "edit", "tool", "silent", "resume", "stop", "fail"):
+    names = ["send", "repeat", "regenerate", "edit", "tool", "silent", "resume", "stop", "fail"]
+    names += [f"approval-{approved}" for approved in ("true", "false")]
+    names += [f"finish-{reason}" for reason in REASONS]
+    for name in names:
         httpx2.delete(f"{address}/sessions/{name}", headers={"x-user": "ada"})
-    for approved in ("true", "false"):
-        httpx2.delete(f"{address}/sessions/approval-{approved}", headers={"x-user": "ada"})
 
 
 def ids(messages: list[dict[str, Any]]) -> list[str]:
@@ -207,8 +222,68 @@ def test_a_refusal_is_an_error_that_says_why(scenes: Scenes) -> None:
     assert '"code":"invalid_input"' in seen["errors"][0].replace(" ", "")
 
 
-def test_an_ag_ui_client_talks_and_sends_the_output_of_its_tool(address: str) -> None:
-    seen = run_node(HERE / "ag_ui_client.mjs", f"{address}/ag-ui")
+GONE = None
+
+
+@pytest.mark.parametrize(
+    ("scene", "chat_id", "answers"),
+    [
+        ("send", "send", [0, 1]),
+        ("repeat", "repeat", [0, 0]),
+        ("regenerate", "regenerate", [GONE, 0]),
+        ("edit", "edit", [GONE, GONE, 0]),
+        ("toolOutput", "tool", [0, 0]),
+        ("resume", "resume", [0, 0]),
+        ("stop", "stop", [0]),
+        ("fail", "fail", [0]),
+    ],
+)
+def test_a_stream_starts_one_message_under_the_id_it_is_stored_with(
+    scenes: Scenes, scene: str, chat_id: str, answers: list[int | None]
+) -> None:
+    starts = [stream["starts"] for stream in scenes.seen[scene]["streams"]]
+    assert [len(each) for each in starts] == [1] * len(answers)
+    stored = [each["id"] for each in scenes.stored(chat_id) if each["role"] == "assistant"]
+    told = [stored.index(each) if each in stored else GONE for (each,) in starts]
+    assert told == answers
+
+
+def test_a_message_that_is_sent_again_is_answered_from_the_record(scenes: Scenes) -> None:
+    seen = scenes.seen["repeat"]
+    for client in ("first", "second"):
+        assert seen[client]["texts"] == ["hello", "re hello after 0"]
+        assert (seen[client]["status"], seen[client]["errors"]) == ("ready", [])
+        assert ids(seen[client]["messages"]) == ids(scenes.stored("repeat"))
+
+
+def test_decisions_go_on_in_streams_that_start_the_stored_message(scenes: Scenes) -> None:
+    starts = [stream["starts"] for stream in scenes.seen["approval"]["streams"]]
+    expected = [
+        [scenes.stored(f"approval-{approved}")[1]["id"]]
+        for approved in ("true", "false")
+        for _ in ("asks", "goes on")
+    ]
+    assert starts == expected
+
+
+@pytest.mark.parametrize(("reason", "told"), REASONS.items())
+def test_every_reason_to_finish_is_one_that_clients_take(
+    scenes: Scenes, reason: str, told: str
+) -> None:
+    seen = scenes.seen["finish"][reason]
+    assert (seen["texts"][1], seen["status"], seen["errors"]) == ("over", "ready", [])
+    assert seen["ends"] == [{"finishReason": told, "isError": False}]
+
+
+@pytest.fixture(scope="module")
+def ag_ui(address: str) -> dict[str, Any]:
+    """Let the client of AG-UI play its scenes."""
+    seen: dict[str, Any] = run_node(HERE / "ag_ui_client.mjs", f"{address}/ag-ui")
+    return seen
+
+
+def test_an_ag_ui_client_talks_and_sends_the_output_of_its_tool(ag_ui: dict[str, Any]) -> None:
+    seen = ag_ui
     texts = [message["content"] for message in seen["talked"]]
     assert texts == ["hello", "re hello after 0", "again", "re again after 2"]
     for turn in seen["turns"]:
@@ -221,3 +296,29 @@ def test_an_ag_ui_client_talks_and_sends_the_output_of_its_tool(address: str) ->
     roles = [message["role"] for message in seen["messages"]]
     assert roles == ["user", "assistant", "tool", "assistant", "user", "assistant"]
     assert len(set(ids(seen["messages"]))) == 6
+
+
+def test_a_fresh_ag_ui_client_restores_and_goes_on(ag_ui: dict[str, Any], address: str) -> None:
+    seen = ag_ui["restores"]["talked"]
+    assert seen["types"] == ["RUN_STARTED", "MESSAGES_SNAPSHOT", "RUN_FINISHED"]
+    assert seen["messages"] == ag_ui["talked"]
+    assert [each["content"] for each in seen["afterwards"]["newMessages"]] == ["re third after 4"]
+    page = httpx2.get(f"{address}/history", params={"id": "talk"}, headers={"x-user": "ada"})
+    stored = [item["message"] for item in page.json()["items"]]
+    assert ids(seen["all"]) == ids(stored)
+    assert len(stored) == 6
+
+
+def test_a_fresh_ag_ui_client_decides_what_another_one_was_asked(ag_ui: dict[str, Any]) -> None:
+    seen = ag_ui["restores"]["paid"]
+    assert [(each["id"], each["toolCallId"]) for each in seen["asksFor"]] == [("a2", "c2")]
+    assert [each.get("content") for each in seen["newMessages"]] == ["paid", "Paid."]
+    assert seen["pending"] == []
+
+
+def test_a_fresh_ag_ui_client_sends_the_output_of_a_call_that_waits(ag_ui: dict[str, Any]) -> None:
+    assert [each["content"] for each in ag_ui["restores"]["located"]] == ["You are in Rome."]
+
+
+def test_an_ag_ui_client_of_an_unknown_conversation_has_no_messages(ag_ui: dict[str, Any]) -> None:
+    assert ag_ui["restores"]["unknown"] == []

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import ipaddress
 import os
+import re
 import signal
 import socket
 import tempfile
@@ -31,8 +32,9 @@ if TYPE_CHECKING:
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 LOOPBACK = "127.0.0.1"
-MIN_TOKEN = 32
-"""The fewest characters of a token of one's own."""
+TOKEN = re.compile(r"[0-9A-Fa-f]{64,}|(?=.*[^0-9A-Fa-f])[0-9A-Za-z_-]{43,}", re.ASCII)
+"""A token of one's own: 32 random bytes need as many digits, if they are hex or base64url."""
+HOW_TO_MAKE_ONE = 'python -c "import secrets; print(secrets.token_urlsafe(32))"'
 
 _STOPS = (signal.SIGINT, signal.SIGTERM)
 _GRACE_S = 15
@@ -63,7 +65,8 @@ def serving_options(command: Command) -> Command:
         click.option(
             "--token-file",
             type=click.Path(exists=True, dir_okay=False, path_type=Path),
-            help="A file with the secret that lets people in, in place of a link that works once.",
+            help="A file with the secret that lets people in, in place of a link that works once: "
+            f"32 random bytes or more as hex or base64url.  [make one: {HOW_TO_MAKE_ONE}]",
         ),
         click.option(
             "--allow-host",
@@ -91,7 +94,7 @@ def read_place(
 
     Raises:
         UsageError: Others can reach the address, and it is not said by what name or secret.
-        ConfigError: The secret is too short, or cannot be part of a URL.
+        ConfigError: The secret is too short for 32 bytes, or neither hex nor base64url.
     """
     if not _is_loopback(host) and not (names and token_file):
         raise click.UsageError(
@@ -228,11 +231,12 @@ async def _serve(app: Any, listener: socket.socket, tell: Callable[[], None]) ->
 
 def _read_token(path: Path) -> str:
     token = path.read_text(encoding="utf-8", errors="replace").strip()
-    if len(token) < MIN_TOKEN or not token.isascii() or not token.isprintable() or " " in token:
+    if TOKEN.fullmatch(token) is None:
         raise ConfigError(
-            f"must hold {MIN_TOKEN} printable ASCII characters or more, without spaces",
+            "must hold 32 random bytes or more: 64 hex digits or more, "
+            "or 43 characters of base64url or more",
             path="--token-file",
-            hint="make one with `openssl rand -hex 32`",
+            hint=f"make one with `{HOW_TO_MAKE_ONE}`",
         )
     return token
 

@@ -70,7 +70,7 @@ def _read_endpoints(
     agent: Agent, access: Access, inputs: InputBuilder, settings: RouteSettings
 ) -> Mapping[str, Mapping[str, Endpoint]]:
     history = HistoryRoutes(agent, access, inputs, settings.max_body_bytes)
-    sessions = SessionRoutes(agent, access, history)
+    sessions = SessionRoutes(agent, access)
     return {
         "/history": {"GET": history.page},
         "/history/turns": {"GET": history.turns},

@@ -9,18 +9,20 @@ from starlette.responses import Response
 
 from vitehub_chat.agent.agent import Agent
 from vitehub_chat.agent.triggers import stream_agent_trigger
+from vitehub_chat.errors import StateError
 from vitehub_chat.model.results import RunResult
 from vitehub_chat.streams.ag_ui import AgUiEncoder
 from vitehub_chat.streams.encoders import Encoder
 from vitehub_chat.streams.ui_message_stream import UIMessageStreamEncoder
 from vitehub_chat.web.access import Access, Place
 from vitehub_chat.web.ag_ui_messages import read_ag_ui_messages
+from vitehub_chat.web.ag_ui_restoring import Restorer
 from vitehub_chat.web.ag_ui_resuming import Resumer
 from vitehub_chat.web.elsewhere import Elsewhere, FarRun
 from vitehub_chat.web.following import RunResponse
 from vitehub_chat.web.inputs import InputBuilder, Sent, take_trusted
 from vitehub_chat.web.principals import Principal
-from vitehub_chat.web.problems import internal_problem, json_response
+from vitehub_chat.web.problems import internal_problem, json_response, problem_of
 from vitehub_chat.web.reading import check_new_chat_id, read_body
 from vitehub_chat.web.replacements import ReplacementFinder, find_continued
 from vitehub_chat.web.runs import LiveRun, RunRegistry
@@ -46,6 +48,7 @@ class TurnRoutes:
         self._inputs = inputs
         self._replacements = ReplacementFinder(agent, access)
         self._resumer = Resumer(agent, access)
+        self._restorer = Restorer(agent, access, is_allowed=settings.read_routes)
         self._runs = runs
         self._settings = settings
         self._elsewhere = Elsewhere(agent, runs) if settings.replay == "state" else None
@@ -66,12 +69,19 @@ class TurnRoutes:
         return await self._follow(run)
 
     async def ag_ui(self, request: Request) -> Response:
-        """Have a message answered for an AG-UI client."""
+        """Have a message answered for an AG-UI client, or tell it what is stored."""
         principal = await self._access.principal(request)
         body = await read_body(request, self._settings.max_body_bytes)
         turn = read_model(AgUiBody, body)
-        chat_id = check_new_chat_id(turn.thread_id, "threadId")
+        is_read = self._restorer.is_asked(turn)
+        chat_id = turn.thread_id if is_read else check_new_chat_id(turn.thread_id, "threadId")
         place = await self._access.resolve(request, principal, chat_id, "threadId")
+        if is_read:
+            restored = await self._restorer.restore(turn, place, principal)
+            return RunResponse(restored, self._settings.keepalive_s)
+        return await self._answer_ag_ui(turn, place, principal)
+
+    async def _answer_ag_ui(self, turn: AgUiBody, place: Place, principal: Principal) -> Response:
         data = {
             "state": turn.state,
             "context": turn.context,
@@ -140,6 +150,8 @@ class TurnRoutes:
             return json_response(_result_to_json(await run.result()))
         if run.problem is not None:
             return run.problem.respond()
+        if isinstance(run.error, StateError):
+            return problem_of(run.error).respond()
         return internal_problem(run.error, "internal", run.error_text or "").respond()
 
 

@@ -56,7 +56,7 @@ class AgUiBody(WireModel):
     """Its name of the run."""
 
     messages: list[Any]
-    """Its messages, the new one last."""
+    """Its messages, the new one last; without any it is told what is stored."""
 
     resume: list[Any] | None = None
     """Answers to the interrupts that the run before ended with."""
