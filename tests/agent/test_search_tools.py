@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -10,6 +11,9 @@ from tests.agent.support import TRANSCRIPT, agent_of, run, say, turn
 from vitehub_chat import Agent, DriverCall, run_agent
 from vitehub_chat.agent.driver import ToolSpec
 from vitehub_chat.agent.search_tools import NOTE
+
+HALF = "a\ud83d"
+"""A text with half of a surrogate pair."""
 
 
 class Caller:
@@ -28,7 +32,7 @@ class Caller:
             self.result = await tool.call(**self.given)
         return "fine"
 
-    async def use(self, agent: Agent, tool: str, *, turn_: dict[str, Any], **given: Any) -> Any:
+    async def use(self, agent: Agent, tool: str, /, *, turn_: dict[str, Any], **given: Any) -> Any:
         self.tool, self.given = tool, given
         await run(agent, turn_)
         self.tool = None
@@ -144,23 +148,106 @@ async def test_the_owner_may_come_from_identity(url: str) -> None:
         assert [hit["message_id"] for hit in found["hits"]] == ["t1"]
 
 
-@pytest.mark.parametrize(
-    "given",
-    [
-        {"query": "tea", "limit": 0},
-        {"query": "tea", "limit": "5"},
-        {"query": "tea", "after": "yesterday"},
-        {"query": 5},
-        {"query": "tea", "role": 5},
-    ],
-)
-async def test_wrong_input_of_a_model_fails_no_turn(url: str, given: dict[str, Any]) -> None:
+WRONG_SEARCHES: list[tuple[dict[str, Any], str]] = [
+    ({}, "query: is missing"),
+    ({"query": None}, "query: is missing"),
+    ({"query": 5}, "query: must be of type string, not int"),
+    ({"query": ["tea"]}, "query: must be of type string, not list"),
+    ({"query": "tea", "limit": 0}, "limit: must be an integer >= 1"),
+    ({"query": "tea", "limit": "5"}, "limit: must be of type integer, not str"),
+    ({"query": "tea", "limit": True}, "limit: must be of type integer, not bool"),
+    ({"query": "tea", "limit": 2.5}, "limit: must be of type integer, not float"),
+    ({"query": "tea", "limit": 10**30}, "limit: is too large"),
+    ({"query": "tea", "after": "yesterday"}, "after: must be a time in ISO 8601"),
+    ({"query": "tea", "before": HALF}, "before: must be a time in ISO 8601"),
+    ({"query": "tea", "before": 5}, "before: must be of type string, not int"),
+    ({"query": "tea", "role": 5}, "role: must be of type string, not int"),
+    ({"query": "tea", "role": "zz"}, "role: must be one of user, assistant, system"),
+    ({"query": "tea", "role": HALF}, "role: must be one of user, assistant, system"),
+    (
+        {"query": "tea", "tenant": "x"},
+        "input: there is no 'tenant'; known: query, limit, role, after, before",
+    ),
+    (
+        {"query": "tea", "self": None},
+        "input: there is no 'self'; known: query, limit, role, after, before",
+    ),
+    (
+        {"query": "tea", HALF * 50: 1},
+        f"input: there is no {(HALF * 50)[:40]!r}; known: query, limit, role, after, before",
+    ),
+]
+
+
+@pytest.mark.parametrize(("given", "told"), WRONG_SEARCHES)
+async def test_wrong_input_of_a_model_fails_no_turn(
+    url: str, given: dict[str, Any], told: str
+) -> None:
     caller = Caller()
     async with agent_with(caller, url) as agent:
         now = by("ann", "hi", "m1", "t")
         found = await caller.use(agent, "conversation_search", turn_=now, **given)
-    assert found["error"]["code"] == "invalid_input"
-    assert "hits" not in found
+    assert found == {"error": {"code": "invalid_input", "message": told}}
+    json.dumps(found, ensure_ascii=False).encode()
+
+
+NO_PLACE = "conversation: is none; take one that conversation_search returned"
+NAMES = "conversation, around, from_seq, to_seq, max_messages"
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ({"conversation": None}, "conversation: is missing"),
+        ({"conversation": 5}, "conversation: must be of type string, not int"),
+        ({"conversation": "x"}, NO_PLACE),
+        ({"conversation": ""}, NO_PLACE),
+        ({"conversation": f"-2:{HALF}-"}, NO_PLACE),
+        ({"conversation": "-1:\0-"}, NO_PLACE),
+        *(
+            ({"conversation": name}, NO_PLACE)
+            for name in ("-01:t-", "-+1:t-", "- 1:t-", "-1:t--", "-1:t", "-\u0661:t-", "-1:t-\n")
+        ),
+        ({"around": 5}, "around: must be of type string, not int"),
+        ({"around": "a\0"}, "around: contains the character U+0000 (ids are text without "),
+        ({"around": HALF}, "around: contains the character U+D83D (ids are text without "),
+        ({"around": "m1", "from_seq": 1}, "around: give one of around and a range"),
+        ({"from_seq": -1}, "from_seq: must be an integer >= 0"),
+        ({"from_seq": "1"}, "from_seq: must be of type integer, not str"),
+        ({"to_seq": 10**30}, "to_seq: is too large"),
+        ({"max_messages": 0}, "limit: must be an integer >= 1"),
+        ({"session_id": "s1"}, f"input: there is no 'session_id'; known: {NAMES}"),
+        ({"self": 1}, f"input: there is no 'self'; known: {NAMES}"),
+    ],
+)
+async def test_wrong_input_for_a_conversation_fails_no_turn(
+    url: str, given: dict[str, Any], told: str
+) -> None:
+    caller = Caller()
+    async with agent_with(caller, url) as agent:
+        now = by("ann", "hi", "m1", "t")
+        asked = {"conversation": "-1:t-", **given}
+        found = await caller.use(agent, "conversation_get", turn_=now, **asked)
+    assert (list(found), found["error"]["code"]) == (["error"], "invalid_input")
+    assert found["error"]["message"].startswith(told)
+    json.dumps(found, ensure_ascii=False).encode()
+
+
+async def test_null_is_the_same_as_not_given(url: str) -> None:
+    caller = Caller()
+    nulls = dict.fromkeys(("limit", "role", "after", "before"))
+    others = dict.fromkeys(("around", "from_seq", "to_seq", "max_messages"))
+    async with agent_with(caller, url) as agent:
+        await run(agent, by("ann", "tea", "m1", "t"))
+        now = by("ann", "?", "m2", "t2")
+        found = await caller.use(
+            agent, "conversation_search", turn_=now, query=f"tea {HALF[1:]}", **nulls
+        )
+        [hit] = found["hits"]
+        now = by("ann", "!", "m3", "t2")
+        given = {"conversation": hit["conversation"], **others}
+        read = await caller.use(agent, "conversation_get", turn_=now, **given)
+    assert [each["message_id"] for each in read["messages"]][:1] == ["m1"]
 
 
 async def test_without_an_index_the_model_is_told(url: str) -> None:

@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
-from tests.bugs.support import WINDOW, agent_on, run_script, say
+from tests.bugs.support import WINDOW, agent_on, given, key_of, run_script, say
 from vitehub_chat import chat, open_agent_state, run_agent_trigger
 from vitehub_chat.agent.driver import DriverCall
-from vitehub_chat.errors import ConfigError
+from vitehub_chat.errors import ConfigError, NotFoundError
 from vitehub_chat.model.events import (
     ApprovalRequested,
     FileProduced,
@@ -187,3 +187,59 @@ async def test_L199_what_is_stored_equals_itself_in_a_new_process(path: Path) ->
     there = await asyncio.to_thread(run_script, READ, url)
     assert there.splitlines() == here
     assert json.loads(json.dumps(rows[0].message.to_json()))["parts"] == parts
+
+
+@pytest.mark.parametrize("session_id", [None, "s"])
+async def test_L119_sessions_begun_in_one_instant_have_two_ids_and_no_common_history(
+    state: SteppedAgentState, session_id: str | None
+) -> None:
+    seen: list[list[str]] = []
+
+    def answer(call: DriverCall) -> str:
+        seen.append([each.text for each in call.messages])
+        return f"re {call.text}"
+
+    agent = agent_on(state, answer, sessions={"strategy": "manual"}, trigger_history=WINDOW)
+    asked = {"action": "new", **({} if session_id is None else {"id": session_id})}
+    texts = [f"q{number}" for number in range(4)]
+    # The clock stands still: all of them begin at the same time.
+    results = [
+        await run_agent_trigger(agent, "chat.message", {**given(text), "session": asked})
+        for text in texts
+    ]
+    names = [result.session_id for result in results]
+    assert len(set(names)) == len(texts)
+    assert seen == [[text] for text in texts]
+    for text, name in zip(texts, names, strict=True):
+        page = await agent.conversation("t", session_id=name).history()
+        assert [row.message.text for row in page.items] == [text, f"re {text}"]
+    page = await agent.conversation("t").history(limit=100)
+    assert len(page.items) == 2 * len(texts)
+
+
+async def test_L119_an_id_that_somebody_else_has_is_an_error(state: SteppedAgentState) -> None:
+    agent = agent_on(state, sessions={"strategy": "manual"}, trigger_history=WINDOW)
+    asked = {**given("hers"), "session": {"id": "s"}, "user_key": "ann"}
+    await run_agent_trigger(agent, "chat.message", asked)
+    await say(agent, "his", "other")
+    bob = agent.conversations(user_key="bob")
+    elsewhere = agent.conversation("other", session_id="s")
+    for call in (
+        bob.session(key_of(), "s"),
+        bob.get(key_of(), "s"),
+        bob.rename(key_of(), "s", "mine"),
+        bob.delete(key_of(), "s"),
+        agent.conversations().session(key_of("other"), "s"),
+        agent.conversations().get(key_of("other"), "s"),
+        elsewhere.save_summary("mine"),
+        elsewhere.truncate("hers"),
+        elsewhere.delete_message("hers"),
+    ):
+        with pytest.raises(NotFoundError):
+            await call
+    assert (await elsewhere.history()).items == ()
+    assert (await agent.conversation("t").get_summary("manual")) is None
+    page = await agent.conversation("t", session_id="s").history()
+    assert [row.message.text for row in page.items] == ["hers", "re hers"]
+    own = await agent.conversations(user_key="ann").session(key_of(), "s")
+    assert (own.title, own.user_key) == (None, "ann")

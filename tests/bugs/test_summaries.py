@@ -302,3 +302,51 @@ async def test_L229_only_what_comes_after_the_anchor_is_read(path: Path) -> None
         dry = await prepare_agent_trigger(agent, "chat.message", given)
         assert len(dry.messages) == 15
         await agent.aclose()
+
+
+class Instructing(Capability):
+    """Gives instructions."""
+
+    name = "instructing"
+
+    async def prepare(self, ctx: InvocationContext, /) -> None:
+        """Set them."""
+        ctx.instructions = "Be kind."
+
+
+async def test_L304_system_messages_below_the_anchor_and_instructions_are_always_sent_once(
+    state: SteppedAgentState,
+) -> None:
+    calls: list[DriverCall] = []
+
+    def answer(call: DriverCall) -> str:
+        calls.append(call)
+        return "ok"
+
+    agent = define_agent(
+        name=NAME,
+        driver={"run": answer},
+        capabilities=[chat(options_of(Condenser(), min_verbatim=1)), Instructing()],
+        state=state,
+    )
+    conversation = agent.conversation("t")
+    await conversation.append([system("first", "s1"), system("second", "s2")])
+    for number in range(3):
+        await say(agent, f"{number}".ljust(100, "x"))
+    # One system message arrives later, and is still verbatim when the window moves the first time.
+    await conversation.append([system("third", "s3")])
+    for number in range(3, 15):
+        await say(agent, f"{number}".ljust(100, "x"))
+    rolled = await conversation.get_summary("rolling")
+    rows = {row.message.id: row.seq for row in await rows_of(agent)}
+    assert rolled is not None
+    assert (rolled.through_seq or 0) > rows["s3"]
+    for call in calls:
+        assert (call.system or "").count("Be kind.") == 1
+        texts = [each.text for each in call.messages if each.role == "system"]
+        assert texts == ["first", "second", "third"][: 2 if call in calls[:3] else 3]
+    assert "<conversation-summary>" in (calls[-1].system or "")
+
+
+def system(text: str, message_id: str) -> dict[str, Any]:
+    return {**message(text, message_id), "role": "system"}

@@ -1,7 +1,4 @@
-"""Cases of history pages, through `Conversation`.
-
-The HTTP status that an expected error names belongs to the routes and is not looked at here.
-"""
+"""Cases of history pages, through `Conversation`, and what routes make of its errors."""
 
 from __future__ import annotations
 
@@ -16,6 +13,7 @@ from vitehub_chat.model.policies import ConcurrencyPolicy
 from vitehub_chat.model.rows import TurnPage
 from vitehub_chat.state.contract import AgentState
 from vitehub_chat.state.values import NewEntry
+from vitehub_chat.web.problems import problem_of
 
 _SIZE_OF_BATCH = 50
 _FIRST = 120
@@ -64,6 +62,9 @@ class _Running:
         with pytest.raises(getattr(errors, expected["error"]["class"])) as caught:
             await carry_out(self, step, expected)
         assert caught.value.code == expected["error"]["code"]
+        problem = problem_of(caught.value)
+        told = (problem.status, problem.code)
+        assert told == (expected["error"]["http"], expected["error"]["code"])
         if "seqs" in expected:
             rows = self._state.transcripts.export(self._own.key)
             left = [row.seq async for batch in rows for row in batch.rows if row.seq <= _FIRST]

@@ -74,13 +74,11 @@ class Kind:
         run: Runs a case against a state URL, None for no state.
         states: Where its cases run: no state, `memory:`, `file:`.
         lacks: Names what a case needs and the package does not have yet.
-        unchecked: What no case of the kind is checked for yet, or empty.
     """
 
     run: Callable[[Case, str | None], Awaitable[None]]
     states: tuple[str | None, ...] = (None,)
     lacks: Callable[[Mapping[str, Any]], Sequence[str]] = _nothing
-    unchecked: str = ""
 
 
 KINDS: Mapping[str, Kind] = {
@@ -89,7 +87,6 @@ KINDS: Mapping[str, Kind] = {
         run=_run_history,
         states=("memory:", "file:"),
         lacks=history_cases.lacking_steps,
-        unchecked="the HTTP status of an error",
     ),
     "flush": Kind(run=_run_flush, states=("memory:", "file:")),
     "formatting": Kind(run=_run_formatting),
@@ -128,8 +125,6 @@ def read_folder(folder: Path) -> Folder:
         if kind in NOT_YET:
             left_out.append(f"{file.name}: all {len(found)}, the kind {kind!r} cannot be run yet")
             continue
-        if KINDS[kind].unchecked:
-            left_out.append(f"{file.name}: not checked is {KINDS[kind].unchecked}")
         for case in found:
             lacks = KINDS[kind].lacks(case.body)
             if lacks:

@@ -55,3 +55,37 @@ def test_summaries_are_null_where_there_is_none(support: str, invoke: Invoke) ->
     assert (found["manual"]["text"], found["rolling"]) == ("They met.\x1b[2J", None)
     told = invoke("summary", support).stdout
     assert "    They met.\\x1b[2J\n" in told
+
+
+def roll(session_id: str, text: str, anchor: int) -> None:
+    """Condense the messages of a session."""
+    agent = define_agent(name="support", state=STATE)
+    agent.runtime()
+
+    async def commit() -> None:
+        async with agent:
+            key = ConversationKey(None, "support", None, "cli")
+            summaries = (await agent.open_state()).summaries
+            since = await summaries.get_rolling(key, session_id=session_id)
+            assert since is not None
+            await summaries.commit_roll(
+                key, session_id=session_id, since=since, summary=text, anchor=anchor, model="small"
+            )
+
+    asyncio.run(commit())
+
+
+def test_a_rolled_summary_tells_its_session_its_range_and_its_model(
+    support: str, invoke: Invoke
+) -> None:
+    store("one", session_id="old")
+    store("two", "three", session_id="new")
+    roll("new", "They count.", 3)
+    found = document(invoke("summary", support, "--json"))["rolling"]
+    assert (found["text"], found["through_seq"], found["model"]) == ("They count.", 2, "small")
+    shown = invoke("summary", support).stdout
+    assert ", through #2, by small:\n    They count.\n" in shown
+    assert document(invoke("summary", support, "--session", "old", "--json"))["rolling"] is None
+    lines = [json.loads(line) for line in invoke("export", support).stdout.splitlines()]
+    (summary,) = [line for line in lines if line["type"] == "summary"]
+    assert (summary["session_id"], summary["model"]) == ("new", "small")

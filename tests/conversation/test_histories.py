@@ -9,6 +9,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+import attrs
 import pytest
 
 from vitehub_chat import Conversation, ConversationKey, Conversations, open_agent_state
@@ -190,8 +191,10 @@ async def test_what_the_rules_of_the_agent_find_too_old_is_not_read(
     policy = ChatPolicy(prune=PrunePolicy(max_age=timedelta(hours=1)))
     conversation = Conversation(state, KEY, policy=policy)
     start = clock.now()
-    await conversation.append([said("m1", createdAt=start.isoformat()), said("m2")])
-    clock.advance(hours=1)
+    await conversation.append([said("m1", createdAt=start.isoformat())])
+    clock.advance(minutes=1)
+    await conversation.append([said("m2")])
+    clock.advance(minutes=59)
     assert await ids_of(conversation) == ["m1", "m2"]
     clock.advance(seconds=1)
     assert await ids_of(conversation) == ["m2"]
@@ -314,3 +317,28 @@ async def test_a_title_is_a_short_text(state: AgentState, title: Any) -> None:
     operator = Conversations(state, tenant="acme", agent="helper")
     with pytest.raises(InputError, match="title"):
         await operator.rename(KEY, "a", title)
+
+
+BAD_IDS = ["half a pair \ud800", "a\0b", "x" * 513]
+
+
+@pytest.mark.parametrize("bad", BAD_IDS)
+async def test_ids_that_nothing_can_have_are_refused_by_name(state: AgentState, bad: str) -> None:
+    conversations = Conversations(state, tenant=None, agent=None)
+    fine = ConversationKey(None, "a", None, "t")
+    keys = {
+        name: attrs.evolve(fine, **{name: bad}) for name in ("tenant", "agent", "channel", "thread")
+    }
+    calls = [
+        *((name, conversations.get(key, None)) for name, key in keys.items()),
+        *((name, conversations.session(key, None)) for name, key in keys.items()),
+        *((name, conversations.delete(key, None)) for name, key in keys.items()),
+        *((name, conversations.rename(key, None, "title")) for name, key in keys.items()),
+        ("session_id", conversations.get(fine, bad)),
+        ("session_id", conversations.delete(fine, bad)),
+        ("around", conversations.get(fine, None, around=bad)),
+    ]
+    for name, call in calls:
+        with pytest.raises(InputError) as caught:
+            await call
+        assert caught.value.path == name

@@ -15,12 +15,15 @@ from vitehub_chat.errors import ConfigError, InputError
 from vitehub_chat.model.keys import ConversationKey
 from vitehub_chat.model.policies import ChatPolicy, PrunePolicy, SessionPolicy
 from vitehub_chat.state.contract import AgentState
+from vitehub_chat.state.contract_search import SearchRequest
 from vitehub_chat.state.values import SessionRequest
 from vitehub_chat.testing.checks.material import row
 from vitehub_chat.testing.clock import FakeClock
 
 KEY = ConversationKey(None, "helper", None, "t1")
 OTHER = ConversationKey(None, "helper", None, "t2")
+HALF = "a\ud83d"
+"""A text with half of a surrogate pair."""
 
 
 @pytest.fixture
@@ -118,6 +121,15 @@ async def test_what_is_too_old_is_not_found(state: AgentState, clock: FakeClock)
         ({"before": "yesterday"}, "before"),
         ({"after": object()}, "after"),
         ({"session_id": "a\0b"}, "session_id"),
+        ({"session_id": HALF}, "session_id"),
+        ({"role": HALF}, "role"),
+        ({"role": "a\n"}, "role"),
+        ({"role": "r" * 513}, "role"),
+        ({"before": HALF}, "before"),
+        ({"conversation": "t1"}, "conversation"),
+        ({"conversation": ConversationKey(None, "helper", HALF, "t1")}, "conversation.channel"),
+        ({"conversation": ConversationKey(None, "helper", None, HALF)}, "conversation.thread"),
+        ({"conversation": ConversationKey(HALF, "helper", None, "t1")}, "conversation.tenant"),
     ],
 )
 async def test_a_wrong_search_is_refused(
@@ -126,6 +138,71 @@ async def test_a_wrong_search_is_refused(
     with pytest.raises(InputError) as raised:
         await search_of(state).search(**{"query": "tea", **given})
     assert raised.value.path == path
+
+
+@pytest.mark.parametrize("given", [HALF, "a\0", 5, b"a"])
+@pytest.mark.parametrize("name", ["tenant", "agent", "user_key"])
+async def test_a_scope_that_can_own_nothing_is_refused(
+    state: AgentState, name: str, given: Any
+) -> None:
+    scope: dict[str, Any] = {"tenant": None, "agent": "helper", name: given}
+    with pytest.raises(InputError) as raised:
+        Conversations(state, **scope)
+    assert raised.value.path == name
+    if state.search is None:
+        return
+    others: dict[str, Any] = {"agent": "helper", **scope}
+    with pytest.raises(InputError) as raised:
+        await state.search.search(others.pop("tenant"), **others, request=SearchRequest(query="x"))
+    assert raised.value.path == name
+
+
+@pytest.mark.parametrize(
+    ("request_", "path"),
+    [
+        ({"role": HALF}, "role"),
+        ({"session_id": HALF}, "session_id"),
+        ({"conversation": ConversationKey(None, HALF, None, None)}, "conversation.agent"),
+    ],
+)
+async def test_an_index_refuses_what_no_message_can_have(
+    state: AgentState, request_: dict[str, Any], path: str
+) -> None:
+    if state.search is None:
+        with pytest.raises(InputError):
+            await search_of(state).search("tea", **request_)
+        return
+    with pytest.raises(InputError) as raised:
+        await state.search.search(None, agent=None, request=SearchRequest(query="tea", **request_))
+    assert raised.value.path == path
+
+
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [
+        (HALF, ["t1 s1 1", "t1 s1 0"]),
+        (f"tea {HALF}", ["t1 s1 0"]),
+        ("te\ud83dh", ["t1 s1 0"]),
+        ("😀", ["t1 s1 0"]),
+        ("\ud83d", []),
+        ("\0", []),
+    ],
+)
+async def test_half_of_a_pair_in_a_query_is_a_space(
+    state: AgentState, query: str, found: list[str]
+) -> None:
+    await store(state, "tea with 😀 in it", "water")
+    assert await ids(search_of(state), query) == found
+
+
+async def test_a_role_is_any_text_that_messages_have_as_theirs(state: AgentState) -> None:
+    for role in ("user", "tool", "developer", ""):
+        await store(state, "tea", role=role, base=f"of {role}")
+    for role in ("user", "tool", "developer", ""):
+        found = await search_of(state).search("tea", session_id=f"of {role}", role=role)
+        assert [hit.role for hit in found.items] == [role]
+        others = await search_of(state).search("tea", session_id=f"of {role}", role="zz")
+        assert others.items == ()
 
 
 async def test_a_limit_above_50_is_50(state: AgentState) -> None:

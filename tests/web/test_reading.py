@@ -171,6 +171,31 @@ async def test_a_manual_summary_is_saved_beside_the_history(set_site: SetSite) -
     assert (await site.get("/history/summary", id="c1")).json()["manual"] == manual
 
 
+async def test_a_rolled_summary_is_that_of_the_session_used_last(set_site: SetSite) -> None:
+    site = await set_site(chat={"sessions": {"strategy": "manual"}}, trusted_fields=("session",))
+    for number, name in enumerate(("s1", "s2")):
+        site.clock.advance(seconds=1)
+        await site.post({**turn(f"m{number}", "A"), "session": {"id": name}})
+    assert site.state is not None
+    key, summaries = site.key("c1", "ada"), site.state.summaries
+    since = await summaries.get_rolling(key, session_id="s2")
+    assert since is not None
+    more: dict[str, Any] = {"summary": "Short.", "anchor": 4, "model": "small"}
+    await summaries.commit_roll(key, session_id="s2", since=since, **more)
+    facts = {
+        "created_at": "2026-01-01T00:00:02.000Z",
+        "through_seq": 3,
+        "version": 1,
+        "model": "small",
+    }
+    expected = {"rolling": {"text": "Short.", **facts}, "manual": None}
+    assert (await site.get("/history/summary", id="c1")).json() == expected
+    item = (await site.get("/sessions/c1")).json()
+    assert (item["session_id"], item["summary"]) == ("s2", {"rolling": facts, "manual": None})
+    narrowed = await site.get("/history/summary", id="c1", session_id="s1")
+    assert narrowed.json() == {"rolling": None, "manual": None}
+
+
 @pytest.mark.parametrize("text", ["", " ", None, 5])
 async def test_a_summary_needs_text(set_site: SetSite, text: object) -> None:
     site = await talked(set_site, 1)

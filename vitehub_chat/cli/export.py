@@ -39,6 +39,7 @@ def export(
     """Write one conversation as lines of JSON.
 
     A line for the session, one for every message and summary, and one for the end, with counts.
+    Without --session the summaries are those of all sessions.
     """
     address = Address(tenant, channel, thread, session)
     with printing(as_json=True) as printer:

@@ -20,7 +20,7 @@ from vitehub_chat.cli.source import Source, find_source
 from vitehub_chat.cli.text import safe_text
 from vitehub_chat.cli.views import present
 from vitehub_chat.conversation.as_json import summary_to_json
-from vitehub_chat.conversation.exporting import SUMMARY_KINDS
+from vitehub_chat.conversation.summaries import SUMMARY_KINDS
 from vitehub_chat.model.messages import format_time
 from vitehub_chat.model.rows import Summary
 
@@ -40,7 +40,11 @@ def summary(
     session: str | None,
     as_json: bool,
 ) -> None:
-    """Print the rolling summary of one conversation, and the one that was saved by hand."""
+    """Print the rolling summary of one conversation, and the one that was saved by hand.
+
+    Each session has a rolling summary of its own: without --session that of the session that was
+    used last is printed.
+    """
     address = Address(tenant, channel, thread, session)
     with printing(as_json=as_json) as printer:
         source = find_source(ref, state_url, agent)
@@ -66,6 +70,7 @@ def _print(printer: Printer, found: Mapping[str, Summary | None]) -> None:
             printer.line(f"{kind}: none")
             continue
         through = "" if each.through_seq is None else f", through #{each.through_seq}"
-        printer.line(f"{kind}, {format_time(each.created_at)}{through}:")
+        by = "" if each.model is None else f", by {safe_text(each.model)}"
+        printer.line(f"{kind}, {format_time(each.created_at)}{through}{by}:")
         for line in safe_text(each.text).split("\n"):
             printer.line(f"    {line}".rstrip())

@@ -29,4 +29,5 @@ def summary_to_json(summary: Summary) -> dict[str, Any]:
         "text": summary.text,
         "created_at": format_time(summary.created_at),
         "through_seq": summary.through_seq,
+        "model": summary.model,
     }

@@ -8,16 +8,17 @@ from typing import Any, Literal, Unpack
 import attrs
 
 from vitehub_chat.conversation import events
-from vitehub_chat.conversation.exporting import SUMMARY_KINDS, SummaryKind, export_lines
+from vitehub_chat.conversation.exporting import export_lines
 from vitehub_chat.conversation.formats import FormatKeywords, format_rows
 from vitehub_chat.conversation.memory.clearing import Cleared, Clearing
 from vitehub_chat.conversation.planning import newest_budget
 from vitehub_chat.conversation.pruning import prune_rows
 from vitehub_chat.conversation.retention import age_limit
+from vitehub_chat.conversation.summaries import SUMMARY_KINDS, SummaryKind, find_summary
 from vitehub_chat.errors import InputError, NotFoundError
 from vitehub_chat.formatting.profiles import Profile
 from vitehub_chat.model.ids import new_id
-from vitehub_chat.model.keys import ConversationKey, check_id
+from vitehub_chat.model.keys import ConversationKey, check_id, check_place
 from vitehub_chat.model.messages import Message
 from vitehub_chat.model.model_messages import has_visible_text, is_blank
 from vitehub_chat.model.plans import TurnPlan
@@ -52,11 +53,9 @@ class Conversation:
         session_id: str | None = None,
         policy: ChatPolicy | None = None,
     ) -> None:
-        for name, part in attrs.asdict(key).items():
-            if part is not None:
-                check_id(part, name)
+        check_place(key, session_id)
         self.key = key
-        self.session_id = None if session_id is None else check_id(session_id, "session_id")
+        self.session_id = session_id
         self._policy = policy or ChatPolicy()
         self._state = state
 
@@ -268,20 +267,15 @@ class Conversation:
     async def get_summary(self, kind: SummaryKind = "manual") -> Summary | None:
         """Return the last manual summary, or the rolled one of the session; None without one.
 
+        Without a session the manual one is that of the conversation; the rolled one is that of the
+        session that was used last.
+
         Raises:
             InputError: The kind is another one.
         """
         if kind not in SUMMARY_KINDS:
             raise InputError("is 'manual' or 'rolling'", path="kind")
-        summaries = (await self._open()).summaries
-        if kind == "manual":
-            return await summaries.get_manual(self.key, session_id=self.session_id)
-        rolled = await summaries.get_rolling(self.key, session_id=self.session_id)
-        if rolled is None or rolled.created_at is None:
-            return None
-        return Summary(
-            text=rolled.summary, created_at=rolled.created_at, through_seq=rolled.through_seq
-        )
+        return await find_summary(await self._open(), self.key, self.session_id, kind)
 
     async def plan(self, turn_id: str | None = None) -> TurnPlan | None:
         """Return what the model was given in a turn: ids, reasons and sizes, no text.
@@ -326,9 +320,10 @@ class Conversation:
         )
 
     async def export(self) -> AsyncIterator[str]:
-        """Yield the conversation as lines of NDJSON: messages ascending, summary, end with counts.
+        """Yield the conversation as lines of NDJSON: messages ascending, summaries, an end.
 
-        A bounded number of rows is in memory at a time.
+        The end has counts. Without a session the summaries are those of all sessions, each with its
+        `session_id`. A bounded number of rows is in memory at a time.
         """
         state = await self._open()
         lines = export_lines(
@@ -336,7 +331,6 @@ class Conversation:
             self.key,
             session_id=self.session_id,
             not_older_than=self._age_limit(state),
-            get_summary=self.get_summary,
         )
         async for line in lines:
             yield line

@@ -20,13 +20,14 @@ from vitehub_chat.conversation.memory.clearing import Cleared, Clearing
 from vitehub_chat.conversation.memory.erasing import PersonNotes
 from vitehub_chat.conversation.retention import age_limit
 from vitehub_chat.conversation.searching import MAX_HITS, SearchScope, check_request, search
+from vitehub_chat.conversation.summaries import describe_session
 from vitehub_chat.errors import InputError, NotFoundError
 from vitehub_chat.model.hits import SearchPage
 from vitehub_chat.model.json_text import show_json
-from vitehub_chat.model.keys import ConversationKey
+from vitehub_chat.model.keys import ConversationKey, check_id, check_place
 from vitehub_chat.model.memory_policy import MemoryPolicy
 from vitehub_chat.model.policies import ChatPolicy
-from vitehub_chat.model.rows import MessageRange, SessionInfo, SessionPage
+from vitehub_chat.model.rows import MessageRange, SessionDetails, SessionInfo, SessionPage
 from vitehub_chat.state.contract import AgentState
 from vitehub_chat.state.contract_search import SearchRequest
 from vitehub_chat.state.row_requests import AgeLimit, RangeRequest
@@ -47,6 +48,9 @@ class Conversations:
         user_key: Only those of this owner. Without it every owner's: the operator's view, which
             no route of a client may get.
         policy: The rules of the agent, for what is read of its conversations.
+
+    Raises:
+        InputError: The tenant, the agent or the owner is no text that can be an id.
     """
 
     def __init__(
@@ -58,6 +62,9 @@ class Conversations:
         user_key: str | None = None,
         policy: ChatPolicy | None = None,
     ) -> None:
+        for name, given in (("tenant", tenant), ("agent", agent)):
+            if given is not None:
+                check_id(given, name)
         if user_key is not None:
             check_user_key(user_key, "user_key")
         self._state = state
@@ -90,14 +97,18 @@ class Conversations:
             updated_since=updated_since,
         )
 
-    async def session(self, key: ConversationKey, session_id: str | None) -> SessionInfo:
-        """Return one session.
+    async def session(self, key: ConversationKey, session_id: str | None) -> SessionDetails:
+        """Return one session with its summaries and its budget.
+
+        Those of the unnamed session are the manual summary of the conversation, and the budget of
+        the turn that ended last in it.
 
         Raises:
             NotFoundError: There is none of that id, or it is somebody else's.
         """
         state = await open_given(self._state)
-        return await self._own(state, key, session_id)
+        info = await self._own(state, key, session_id)
+        return await describe_session(state, info, session_id=session_id)
 
     async def get(
         self,
@@ -120,6 +131,8 @@ class Conversations:
         """
         if around is not None and (from_seq is not None or to_seq is not None):
             raise InputError("give one of around and a range", path="around")
+        if around is not None:
+            check_id(around, "around")
         limit = page_limit(max_messages, MAX_MESSAGES)
         state = await open_given(self._state)
         info = await self._own(state, key, session_id)
@@ -159,12 +172,13 @@ class Conversations:
             limit: How many messages at most.
             before: Only those said before this time.
             after: Only those said at this time or later.
-            role: Only those of this role.
+            role: Only those of this role, any text that messages have as theirs.
             session_id: Only those of sessions of this id.
             conversation: Only those of this conversation.
 
         Raises:
-            InputError: The query is no text, a time is none, or the limit is no int or below 1.
+            InputError: The query is no text, a time is none, the limit is no int or below 1, or the
+                role or an id is no text that can be one.
             ConfigError: The state has no search, and no session is named.
         """
         request = check_request(
@@ -214,6 +228,7 @@ class Conversations:
             ConfigError: Notes are to be deleted, and it is not known how; nothing was deleted.
             NotFoundError: It is somebody else's.
         """
+        self._check_home(key, session_id)
         state = await open_given(self._state)
         try:
             info = await state.sessions.get(key, session_id=session_id)
@@ -221,7 +236,7 @@ class Conversations:
             if delete_notes:
                 await Clearing(state, key, session_id, self._memory).go_on()
             return Cleared(dict.fromkeys(STORES, 0))
-        self._check_own(key, info)
+        self._check_own(info)
         return await Conversation(
             state, info.conversation, session_id=info.session_id, policy=self._policy
         ).clear(delete_session=True, delete_notes=delete_notes)
@@ -266,17 +281,17 @@ class Conversations:
         self, state: AgentState, key: ConversationKey, session_id: str | None
     ) -> SessionInfo:
         """Return a session if it belongs here; another one is not found, like an unknown one."""
-        self._check_home(key)
+        self._check_home(key, session_id)
         info = await state.sessions.get(key, session_id=session_id)
-        self._check_own(key, info)
+        self._check_own(info)
         return info
 
-    def _check_home(self, key: ConversationKey) -> None:
+    def _check_home(self, key: ConversationKey, session_id: str | None) -> None:
+        check_place(key, session_id)
         if (key.tenant, key.agent) != (self._tenant, self._agent or key.agent):
             raise _unknown()
 
-    def _check_own(self, key: ConversationKey, info: SessionInfo) -> None:
-        self._check_home(key)
+    def _check_own(self, info: SessionInfo) -> None:
         if self._user_key not in {None, info.user_key}:
             raise _unknown()
 

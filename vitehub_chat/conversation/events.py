@@ -217,7 +217,7 @@ def context_rolled(
 def context_roll_failed(
     *, reason: str, failures: int, is_alarm: bool, error: str | None = None, **ids: Unpack[Ids]
 ) -> None:
-    """Tell that messages could not be condensed, and how many tries in a row that was."""
+    """Tell that messages could not be condensed, and in how many turns in a row."""
     level: Literal["warning", "error"] = "error" if is_alarm else "warning"
     _emit(level, "context.roll_failed", ids, reason=reason, failures=failures, error=error)
 

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from typing import Any, Final, Literal
+from collections.abc import AsyncIterator, Mapping
+from typing import Any
 
 import attrs
 
 from vitehub_chat.conversation import events
 from vitehub_chat.conversation.as_json import row_to_json, summary_to_json
+from vitehub_chat.conversation.summaries import list_summaries
 from vitehub_chat.model.json_text import show_json
 from vitehub_chat.model.keys import ConversationKey
-from vitehub_chat.model.rows import Summary
 from vitehub_chat.state.contract import AgentState
 from vitehub_chat.state.row_requests import AgeLimit
-
-SummaryKind = Literal["manual", "rolling"]
-
-SUMMARY_KINDS: Final[tuple[SummaryKind, ...]] = ("manual", "rolling")
 
 
 async def export_lines(
@@ -26,7 +22,6 @@ async def export_lines(
     *,
     session_id: str | None,
     not_older_than: AgeLimit | None,
-    get_summary: Callable[[SummaryKind], Awaitable[Summary | None]],
 ) -> AsyncIterator[str]:
     """Yield the session, its messages ascending, its summaries, and the end with counts."""
     yield _line({"type": "session", **attrs.asdict(key), "session_id": session_id})
@@ -41,11 +36,10 @@ async def export_lines(
         for row in batch.rows:
             yield _line({"type": "message", **row_to_json(row)})
     summaries = 0
-    for kind in SUMMARY_KINDS:
-        summary = await get_summary(kind)
-        if summary is not None:
-            summaries += 1
-            yield _line({"type": "summary", "kind": kind, **summary_to_json(summary)})
+    async for found in list_summaries(state, key, session_id):
+        summaries += 1
+        about = {"kind": found.kind, "session_id": found.session_id}
+        yield _line({"type": "summary", **about, **summary_to_json(found.summary)})
     end = {"messages": count, "summaries": summaries, "unreadable": unreadable}
     yield _line({"type": "end", **end})
 

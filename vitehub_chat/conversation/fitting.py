@@ -15,7 +15,7 @@ from vitehub_chat.conversation.driving import CallFacts
 from vitehub_chat.conversation.fit_source import FitSource, basis_of, view_of
 from vitehub_chat.conversation.flushing import Flush
 from vitehub_chat.conversation.roll_store import RollStore
-from vitehub_chat.conversation.rolling import Attempts, Roller, RollOutcome
+from vitehub_chat.conversation.rolling import FAILURES, Attempts, Roller, RollOutcome
 from vitehub_chat.conversation.sizing import Sizer
 from vitehub_chat.conversation.summarizers import summarizer_for
 from vitehub_chat.conversation.summarizing import Summarizing
@@ -318,13 +318,11 @@ class Fitter:
                 summary_size=outcome.view.summary_size,
                 **self.ids,
             )
-        if outcome.reason in {"summarizer_failed", "deadline", "flush_failed", "no_gain"}:
-            policy = self.sizer.policy
-            turns = -(-outcome.fail_count // (policy.retries + 1))
+        if outcome.reason in FAILURES:
             events.context_roll_failed(
-                reason=outcome.reason,
+                reason=outcome.reason or "",
                 failures=outcome.fail_count,
-                is_alarm=turns >= policy.failure_alarm,
+                is_alarm=outcome.fail_count >= self.sizer.policy.failure_alarm,
                 error=outcome.error,
                 **self.ids,
             )

@@ -55,7 +55,7 @@ class RollStore:
         )
 
     async def note_failure(self, since: Rolling, error: str) -> RollingWrite:
-        """Count a failed call of the summarizer."""
+        """Count a turn that could not condense, see `SummaryStore.note_failure`."""
         return await self._summaries.note_failure(
             self.conversation,
             session_id=self.session_id,

@@ -24,6 +24,9 @@ from vitehub_chat.selection.views import Piece, View
 Reread = Callable[[], Awaitable[View]]
 """Gives the view by what is stored now."""
 
+FAILURES: Final = frozenset({"summarizer_failed", "deadline", "flush_failed", "no_gain"})
+"""The reasons for which a turn counts as failed."""
+
 _WORST: Final[dict[FlushStatus, int]] = {"off": 0, "done": 1, "failed": 2}
 
 
@@ -38,10 +41,17 @@ class _Stop(Exception):  # noqa: N818 - a way out, not a fault
 
 @attrs.define(kw_only=True)
 class Attempts:
-    """How many attempts at condensing one turn has made, whoever began them."""
+    """How many attempts at condensing one turn has made, whoever began them.
+
+    Attributes:
+        most: How many it may make.
+        made: How many it has made.
+        failures: How many turns in a row failed, this one included; 0 unless it failed.
+    """
 
     most: int
     made: int = 0
+    failures: int = 0
 
     @property
     def is_spent(self) -> bool:
@@ -58,7 +68,7 @@ class RollOutcome:
         rolled: The messages that were condensed.
         reason: Why it stopped short of its target, or None.
         flush_status: What became of the memory.
-        fail_count: How many calls of the summarizer failed in a row, earlier turns included.
+        fail_count: How many turns in a row failed, this one included; 0 unless it failed.
         error: What went wrong last, as a code, or None.
     """
 
@@ -91,13 +101,12 @@ class Roller:
     _rolled: list[Piece] = attrs.field(factory=list, init=False)
     _flush_status: FlushStatus = attrs.field(default="off", init=False)
     _error: str | None = attrs.field(default=None, init=False)
-    _fail_count: int = attrs.field(default=0, init=False)
 
     async def roll(self, view: View, limits: Limits) -> RollOutcome:
         """Condense until the target holds or nothing more can be done.
 
-        Failed attempts change nothing but the count of failures. Where the state changed meanwhile
-        the view is read anew.
+        A turn that fails changes nothing but the count of such turns, and that once. Where the
+        state changed meanwhile the view is read anew.
 
         Raises:
             StateConflictError: The lock of the turn was lost.
@@ -116,9 +125,31 @@ class Roller:
                     self._rolled.extend(state.verbatim[:count])
                     state, grow, before = rolled, 1, 0
         except _Stop as stop:
-            if stop.is_stale:
-                state = await self._read_anew(state)
-            return self._outcome(state, stop.reason)
+            return await self._end(state, stop)
+
+    async def _end(self, view: View, stop: _Stop) -> RollOutcome:
+        reason, is_stale = stop.reason, stop.is_stale
+        if reason in FAILURES:
+            refused = await self._count_failure(view, self._error or reason)
+            if refused is not None:
+                reason, is_stale = refused, True
+        if is_stale:
+            view = await self._read_anew(view)
+        return self._outcome(view, reason)
+
+    async def _count_failure(self, view: View, code: str) -> RollReason | None:
+        """Note that this turn failed, unless that is noted; return why it was refused, or None."""
+        rolling = view.rolling
+        if rolling is None or self.attempts.failures:
+            return None
+        self.attempts.failures = rolling.fail_count + 1
+        try:
+            written = await self.store.note_failure(rolling, code)
+        except StateUnavailableError:
+            return None  # whoever reads the log is told all the same
+        if written.refused is None and written.rolling is not None:
+            self.attempts.failures = written.rolling.fail_count
+        return written.refused
 
     async def _next(self, view: View, limits: Limits, grow: int, before: int) -> int:
         """Return how many messages the next attempt takes."""
@@ -151,13 +182,14 @@ class Roller:
             raise _Stop("session_changed", is_stale=True)
         batch = view.verbatim[:count]
         await self._flush(rolling, batch)
-        summary = await self._summarize(rolling, batch)
+        summary = await self._summarize(view, rolling, batch)
         size = self.sizer.text(summary)
         if view.gain(count, size) <= 0:
             return None
         written = await self._commit(view, rolling, batch, summary)
         if written.refused is not None or written.rolling is None:
             raise _Stop(written.refused or "session_changed", is_stale=True)
+        self.attempts.failures = 0
         return view.rolled(count, written.rolling, size)
 
     async def _flush(self, rolling: Rolling, batch: Sequence[Piece]) -> None:
@@ -177,19 +209,12 @@ class Roller:
         if status == "failed" and self.flush.blocks:
             raise _Stop("flush_failed")
 
-    async def _summarize(self, rolling: Rolling, batch: Sequence[Piece]) -> str:
+    async def _summarize(self, view: View, rolling: Rolling, batch: Sequence[Piece]) -> str:
         messages = [piece.message for piece in batch]
 
         async def note(code: str) -> None:
             self._error = code
-            try:
-                written = await self.store.note_failure(rolling, code)
-            except StateUnavailableError:
-                return
-            if written.rolling is not None:
-                self._fail_count = written.rolling.fail_count
-            if written.refused is not None:
-                raise _Stop(written.refused, is_stale=True)
+            await self._check_unchanged(view)
 
         try:
             return await self.summarizing.summarize(
@@ -216,7 +241,7 @@ class Roller:
             return RollingWrite("conflict", None)
 
     async def _check_unchanged(self, view: View) -> None:
-        """Stop if the session was cut or cleared while an attempt gained nothing."""
+        """Stop if the session was cut or cleared while an attempt came to nothing."""
         rolling, now = view.rolling, None
         try:
             now = await self.store.read()
@@ -240,7 +265,7 @@ class Roller:
             rolled=tuple(self._rolled),
             reason=reason,
             flush_status=self._flush_status,
-            fail_count=self._fail_count,
+            fail_count=self.attempts.failures,
             error=self._error,
         )
 

@@ -10,11 +10,11 @@ from vitehub_chat.errors import ConfigError, InputError
 from vitehub_chat.model.clock import read_time
 from vitehub_chat.model.folding import contains_all, fold_text, split_query
 from vitehub_chat.model.hits import SearchHit, SearchPage
-from vitehub_chat.model.keys import ConversationKey, check_id
+from vitehub_chat.model.keys import ConversationKey
 from vitehub_chat.model.rows import Row, SessionInfo
 from vitehub_chat.state.contract import AgentState
 from vitehub_chat.state.contract_search import SearchRequest
-from vitehub_chat.state.stores.searching import hit_of
+from vitehub_chat.state.stores.searching import check_ids, hit_of
 
 MAX_HITS = 50
 _SESSIONS_AT_ONCE = 100
@@ -33,14 +33,14 @@ def check_request(request: SearchRequest) -> SearchRequest:
     """Return a request as it is carried out, its times in UTC.
 
     Raises:
-        InputError: A field of it has another type, or is no time.
+        InputError: A field of it has another type, is no time, or an id that cannot be one. A role
+            is any text that a message may have as one.
     """
     if not isinstance(request.query, str):
         raise InputError(f"must be text, not {type(request.query).__name__}", path="query")
-    if request.role is not None and not isinstance(request.role, str):
-        raise InputError("must be text", path="role")
-    if request.session_id is not None:
-        check_id(request.session_id, "session_id")
+    if not isinstance(request.conversation, ConversationKey | None):
+        raise InputError("must be a ConversationKey", path="conversation")
+    check_ids(request)
     return attrs.evolve(
         request,
         after=_time(request.after, "after"),

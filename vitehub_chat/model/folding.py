@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Iterator
+from itertools import groupby
 from typing import Final
 
 MAX_WORDS: Final = 32
@@ -23,6 +24,9 @@ _VOWELS, _LAST_JAMO = "\u1160", "\u11ff"
 """The letters of Hangul that follow another one in a syllable."""
 
 _DOTLESS_I, _DOTTED_I = "\u0131", "i\u0307"
+
+_MANY_MARKS: Final = 32
+"""Of so many marks on one letter no language has half; twice as many in a row are sorted here."""
 
 
 class _Folds(dict[int, str]):
@@ -54,8 +58,35 @@ def fold_text(text: str) -> str:
     """
     if text.isascii():
         return text.translate(_folds)
+    if _has_many_marks(text):
+        text = _sort_marks(text)
     composed = unicodedata.normalize("NFKC", text)
     return composed.translate(_folds).replace(_DOTTED_I, "i")
+
+
+def _has_many_marks(text: str) -> bool:
+    """Tell whether a text has very many marks in a row; of most characters it looks at one in 32.
+
+    Twice as many in a row as lie between two of these always count.
+    """
+    step = _MANY_MARKS
+    return any(
+        joins(text[at]) and all(map(joins, text[at : at + step]))
+        for at in range(0, len(text) - step + 1, step)
+    )
+
+
+def _sort_marks(text: str) -> str:
+    """Return a text decomposed, in the canonical order.
+
+    Unicode's own tables would do it in a time that grows with the square of the marks on a letter.
+    """
+    plain = "".join(unicodedata.normalize("NFKD", character) for character in text)
+    pieces = groupby(plain, key=lambda character: unicodedata.combining(character) != 0)
+    return "".join(
+        "".join(sorted(piece, key=unicodedata.combining) if is_mark else piece)
+        for is_mark, piece in pieces
+    )
 
 
 def split_clusters(text: str) -> Iterator[str]:

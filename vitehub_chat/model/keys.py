@@ -113,6 +113,17 @@ def check_id(value: str, path: str) -> str:
     return value
 
 
+def check_place(key: ConversationKey, session_id: str | None) -> None:
+    """Refuse a conversation or a session that no message can be in.
+
+    Raises:
+        InputError: A part of it is no id, see `check_id`; the path names the part.
+    """
+    for name, part in {**attrs.asdict(key), "session_id": session_id}.items():
+        if part is not None:
+            check_id(part, name)
+
+
 def _check_text(value: object, path: str) -> None:
     if not isinstance(value, str):
         raise InputError(f"must be text, not {type(value).__name__}", path=path)

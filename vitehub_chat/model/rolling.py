@@ -42,7 +42,7 @@ class Rolling:
         model: Which model wrote the summary, or None.
         created_at: When the summary was written, or None without one.
         pending: The batch that is being flushed, or None.
-        fail_count: How many tries in a row failed.
+        fail_count: How many turns in a row could not condense.
         last_error: What went wrong last, as a code, or None.
         correction: By what estimates are multiplied.
     """

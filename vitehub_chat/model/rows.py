@@ -204,8 +204,27 @@ class Summary:
         text: What it says.
         created_at: When it was saved.
         through_seq: The last row it covers, or None for a manual one.
+        version: How often the summary or its end was changed, or None for a manual one.
+        model: Which model wrote it, or None if that is not known; None for a manual one.
     """
 
     text: str
     created_at: datetime
     through_seq: int | None = None
+    version: int | None = None
+    model: str | None = None
+
+
+@attrs.frozen(kw_only=True)
+class SessionDetails(SessionInfo):
+    """One session with what is known of its summaries and its size.
+
+    Attributes:
+        rolling: Its rolled summary, or None.
+        manual: The summary that was saved by hand, or None.
+        context_budget: What the turn that ended last used, or None.
+    """
+
+    rolling: Summary | None = None
+    manual: Summary | None = None
+    context_budget: ContextBudget | None = None

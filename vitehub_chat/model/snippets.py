@@ -51,27 +51,40 @@ def snippet_pieces(text: str, words: Sequence[str]) -> tuple[str, ...]:
     folded = fold_text(line)
     first = min((at for word in words if (at := folded.find(word)) >= 0), default=0)
     place = _place_of(line, first)
-    reach = SNIPPET_LENGTH + _MOST_JOINED * max(map(len, words), default=0)
+    # With one character more than can be shown, it is known whether something is left out.
+    reach = SNIPPET_LENGTH + 1 + _MOST_JOINED * max(map(len, words), default=0)
     rest = line[place : place + reach]
-    # What the rest leaves free shows more of what is before it.
-    free = SNIPPET_LENGTH - len(_CUT) - _size(rest, find_matches(rest, words))
-    begin = max(place - max(free, _LEAD), 0)
+    begin = max(place - _lead(rest, words), 0)
     while begin < place and joins(line[begin]):
         begin += 1
     return _shorten(line[begin : place + reach], words, is_begun=begin > 0)
 
 
-def find_matches(text: str, words: Sequence[str]) -> list[Span]:
+def _lead(rest: str, words: Sequence[str]) -> int:
+    """Return how many characters are shown before a rest that begins with the first match.
+
+    So many that the match still fits, and as many as the rest leaves free.
+    """
+    spans = find_matches(rest, words, SNIPPET_LENGTH)
+    free = SNIPPET_LENGTH - len(_CUT) - _size(rest, spans)
+    room = SNIPPET_LENGTH - 2 * len(_CUT) - _size(rest[: spans[0][1]] if spans else "", spans[:1])
+    return max(free, min(room, _LEAD) if room >= 0 else _LEAD)
+
+
+def find_matches(text: str, words: Sequence[str], most: int | None = None) -> list[Span]:
     """Return where folded words are in a text, ascending; what overlaps is one place.
 
-    A character of which only a part is found counts as found, and so does what joins it.
+    A character of which only a part is found counts as found, and so does what joins it. With
+    `most` only matches that begin within so many characters; an end may be given too early that
+    is not among them.
     """
-    folded, places = fold_text(text), list(_places(text))
+    folded, places = fold_text(text), list(_places(text, most))
     found: list[Span] = []
     for word in words:
         at = folded.find(word)
-        while at >= 0:
-            found.append((places[at][0], places[at + len(word) - 1][1]))
+        while 0 <= at < len(places):
+            last = min(at + len(word), len(places)) - 1
+            found.append((places[at][0], places[last][1]))
             at = folded.find(word, at + len(word))
     return _joined(sorted(found))
 
@@ -97,14 +110,19 @@ def _place_of(text: str, at: int) -> int:
     return begin
 
 
-def _places(text: str) -> Iterator[Span]:
-    """Yield of each character of a folded text from where in the text it comes."""
+def _places(text: str, most: int | None) -> Iterator[Span]:
+    """Yield of each character of a folded text from where in the text it comes.
+
+    With `most` only of those that come from so many characters, and the cluster they end in.
+    """
     begin = 0
     for cluster in split_clusters(text):
         end = begin + len(cluster)
         for _ in fold_text(cluster):
             yield begin, end
         begin = end
+        if most is not None and begin >= most:
+            return
 
 
 def _joined(spans: Sequence[Span]) -> list[Span]:
@@ -122,7 +140,7 @@ def _shorten(part: str, words: Sequence[str], *, is_begun: bool) -> tuple[str, .
 
     `is_begun`: whether something of the line is before it.
     """
-    spans = find_matches(part, words)
+    spans = find_matches(part, words, SNIPPET_LENGTH)
     lead = _CUT if is_begun else ""
     room = SNIPPET_LENGTH - len(lead)
     if _size(part, spans) <= room:

@@ -51,7 +51,9 @@ _GIVEN: Mapping[str, Schema] = {
     "left_out": COUNT,
     "trimmed": COUNT,
 }
-_ROLLING = record({"text": TEXT, "created_at": TIME, "through_seq": COUNT, "version": COUNT})
+_ROLLING = record(
+    {"text": TEXT, "created_at": TIME, "through_seq": COUNT, "version": COUNT}, model=TEXT
+)
 _STORES = ("rows", "summaries", "plans", "values", "entries", "sessions")
 _STATUS = one_of("complete", "interrupted", "error", "pending")
 _RESULT_STATUS = one_of("complete", "interrupted", "coalesced", "dropped", "filtered", "error")

@@ -13,7 +13,6 @@ from vitehub_chat.model.json_text import Json
 from vitehub_chat.model.messages import format_time
 from vitehub_chat.model.plans import PlanSummary, TurnPlan, plan_entries
 from vitehub_chat.model.results import ContextBudget, PreparedInvocation, SelectionEntry
-from vitehub_chat.model.rolling import Rolling
 from vitehub_chat.model.rows import HistoryPage, Row, SessionInfo, Summary, TurnItem
 
 
@@ -83,25 +82,31 @@ def hit_to_json(hit: SearchHit) -> dict[str, Any]:
     )
 
 
-def summary_to_json(rolling: Rolling | None, manual: Summary | None) -> dict[str, Any]:
+def summaries_to_json(rolling: Summary | None, manual: Summary | None) -> dict[str, Any]:
     """Return the summaries of a conversation, each null where there is none."""
     return {
-        "rolling": _rolling_to_json(rolling),
-        "manual": None
-        if manual is None
-        else {"text": manual.text, "created_at": format_time(manual.created_at)},
+        "rolling": None if rolling is None else _summary_to_json(rolling),
+        "manual": None if manual is None else _summary_to_json(manual),
     }
 
 
-def _rolling_to_json(rolling: Rolling | None) -> dict[str, Any] | None:
-    if rolling is None or rolling.created_at is None:
-        return None
-    return {
-        "text": rolling.summary,
-        "created_at": format_time(rolling.created_at),
-        "through_seq": rolling.through_seq,
-        "version": rolling.version,
-    }
+def summary_facts_to_json(rolling: Summary | None, manual: Summary | None) -> dict[str, Any]:
+    """Return what is known of the summaries of a conversation, without their texts."""
+    told = summaries_to_json(rolling, manual)
+    for summary in told.values():
+        if summary is not None:
+            del summary["text"]
+    return told
+
+
+def _summary_to_json(summary: Summary) -> dict[str, Any]:
+    return without_none(
+        text=summary.text,
+        created_at=format_time(summary.created_at),
+        through_seq=summary.through_seq,
+        version=summary.version,
+        model=summary.model,
+    )
 
 
 def plan_to_json(plan: TurnPlan) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from vitehub_chat.web.answers import (
     next_to_json,
     page_to_json,
     plan_to_json,
-    summary_to_json,
+    summaries_to_json,
     turn_to_json,
     without_none,
 )
@@ -107,7 +107,7 @@ class HistoryRoutes:
         principal = await self._access.principal(request)
         query = read_model(PlaceQuery, read_query(request))
         found = await self._access.find(request, principal, query.id, query.session_id)
-        return json_response(await self.summaries(found))
+        return json_response(await _summaries(found))
 
     async def save_summary(self, request: Request) -> Response:
         """Save the manual summary."""
@@ -115,16 +115,7 @@ class HistoryRoutes:
         body = read_model(SummaryBody, await read_body(request, self._max_body_bytes))
         found = await self._access.find(request, principal, body.id, body.session_id)
         await found.conversation.save_summary(body.text)
-        return json_response(await self.summaries(found))
-
-    async def summaries(self, found: Found) -> dict[str, Any]:
-        """Return both summaries of a conversation as JSON, each null where there is none."""
-        state = await self._agent.open_state()
-        conversation = found.conversation
-        rolling = await state.summaries.get_rolling(
-            conversation.key, session_id=conversation.session_id
-        )
-        return summary_to_json(rolling, await conversation.get_summary("manual"))
+        return json_response(await _summaries(found))
 
     async def export(self, request: Request) -> Response:
         """Return the whole conversation as lines of JSON."""
@@ -147,6 +138,13 @@ class HistoryRoutes:
             idempotency_key=body.idempotency_key,
         )
         return json_response(attrs.asdict(done))
+
+
+async def _summaries(found: Found) -> dict[str, Any]:
+    conversation = found.conversation
+    return summaries_to_json(
+        await conversation.get_summary("rolling"), await conversation.get_summary("manual")
+    )
 
 
 async def _lines(found: Found) -> AsyncIterator[str]:

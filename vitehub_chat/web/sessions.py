@@ -8,12 +8,12 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from vitehub_chat.agent.agent import Agent
+from vitehub_chat.conversation.summaries import describe_session
 from vitehub_chat.errors import InputError, NotFoundError
 from vitehub_chat.model.clock import read_time
 from vitehub_chat.state.steps.inventory import STORES
 from vitehub_chat.web.access import Access, Place
-from vitehub_chat.web.answers import session_to_json, without_none
-from vitehub_chat.web.history import HistoryRoutes
+from vitehub_chat.web.answers import session_to_json, summary_facts_to_json, without_none
 from vitehub_chat.web.principals import Principal
 from vitehub_chat.web.problems import json_response
 from vitehub_chat.web.reading import read_query
@@ -23,10 +23,9 @@ from vitehub_chat.web.wire import PlaceQuery, SessionsQuery, read_model
 class SessionRoutes:
     """The routes that list, show and delete conversations."""
 
-    def __init__(self, agent: Agent, access: Access, history: HistoryRoutes) -> None:
+    def __init__(self, agent: Agent, access: Access) -> None:
         self._agent = agent
         self._access = access
-        self._history = history
 
     async def list(self, request: Request) -> Response:
         """Return the conversations of who calls, the newest activity first."""
@@ -52,14 +51,16 @@ class SessionRoutes:
         query = read_model(PlaceQuery, read_query(request))
         chat_id = request.path_params["id"]
         found = await self._access.find(request, principal, chat_id, query.session_id)
-        summaries = await self._history.summaries(found)
+        told = await describe_session(
+            await self._agent.open_state(), found.info, session_id=found.conversation.session_id
+        )
         page = await found.conversation.history(limit=1)
-        budget = page.context_budget
+        budget = told.context_budget
         return json_response(
             {
-                **session_to_json(found.info),
+                **session_to_json(told),
                 "generation": page.generation,
-                "summary": {kind: _facts(summary) for kind, summary in summaries.items()},
+                "summary": summary_facts_to_json(told.rolling, told.manual),
                 **without_none(context_budget=None if budget is None else budget.to_json()),
             }
         )
@@ -78,10 +79,3 @@ class SessionRoutes:
         except NotFoundError:
             return dict.fromkeys(STORES, 0)
         return await found.conversation.clear(delete_session=True)
-
-
-def _facts(summary: Mapping[str, object] | None) -> Mapping[str, object] | None:
-    """Return what is known of a summary, without its text."""
-    if summary is None:
-        return None
-    return {name: fact for name, fact in summary.items() if name != "text"}

@@ -11,7 +11,7 @@ from vitehub_chat.errors import StateError
 from vitehub_chat.model.clock import to_epoch_us
 from vitehub_chat.model.folding import contains_all, fold_text, split_query
 from vitehub_chat.model.hits import SearchHit, SearchPage
-from vitehub_chat.model.keys import ConversationKey
+from vitehub_chat.model.keys import ConversationKey, check_id
 from vitehub_chat.model.rows import Row, SessionInfo
 from vitehub_chat.model.snippets import MARK, count_matches, snippet_pieces
 from vitehub_chat.state.codec import decode_row
@@ -53,6 +53,7 @@ class Searching(Store, area="search"):
         ctx: StateContext = NO_CONTEXT,
     ) -> SearchPage:
         """Carry out `SearchIndex.search`."""
+        check_ids(request, tenant=tenant, agent=agent, user_key=user_key)
         words = split_query(request.query)
         hunt = _Hunt(words, request.limit)
         if not words or request.limit <= 0:
@@ -137,6 +138,22 @@ class Searching(Store, area="search"):
         unknown = [each.row for each in found.rows if not each.is_indexed]
         if unknown:
             await self._in_time(self._seeker.keep(unknown), ctx, writes=True)
+
+
+def check_ids(request: SearchRequest, **ids: str | None) -> None:
+    """Check the ids of a request, and others by their names.
+
+    Raises:
+        InputError: One is no text, or none that can be stored; what is looked for is compared by
+            the database, and there are databases that take no such text.
+    """
+    ids |= {"role": request.role, "session_id": request.session_id}
+    if request.conversation is not None:
+        parts = attrs.asdict(request.conversation)
+        ids |= {f"conversation.{name}": part for name, part in parts.items()}
+    for path, value in ids.items():
+        if value is not None:
+            check_id(value, path)
 
 
 def hit_of(info: SessionInfo, row: Row, words: Sequence[str]) -> SearchHit:

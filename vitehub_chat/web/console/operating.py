@@ -56,7 +56,8 @@ class OperatorAccess(Access):
         """
         if place.session_id is None:
             return await super().look_up(principal, place)
-        return await self.conversations(principal).session(place.key, place.session_id)
+        sessions = (await self._operated.open_state()).sessions
+        return await sessions.get(place.key, session_id=place.session_id)
 
 
 def _decode(name: str) -> ConversationKey | None:
