@@ -57,8 +57,9 @@ async def test_the_window_and_the_age_of_the_agent_hold(
     window = HistoryWindow(source="transcript", max_messages=2)
     policy = ChatPolicy(window=window, prune=PrunePolicy(max_age=timedelta(hours=1)))
     conversation = Conversation(state, KEY, policy=policy)
-    old = clock.now().isoformat()
-    await conversation.append([said("m1", createdAt=old), said("m2", createdAt=old), said("m3")])
+    old, young = clock.now(), clock.now() + timedelta(hours=2)
+    times = {"m1": old, "m2": old, "m3": young}
+    await conversation.append([said(name, createdAt=at.isoformat()) for name, at in times.items()])
     fields = await conversation.format("openai_chat")
     assert [each["content"] for each in fields["messages"]] == ["m2", "m3"]
     clock.advance(hours=2)
