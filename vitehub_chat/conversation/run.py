@@ -104,15 +104,14 @@ class Run:
             try:
                 request, draft, place, user_key = await self._understand()
                 repeated = await self._find_repeated(place)
-                if repeated is None:
-                    recorded = await self._record(draft, place, user_key)
-                    self.are_recorded = True
+                if repeated is not None:
+                    await self._let_go(None)
+                    return repeated
+                recorded = await self._record(draft, place, user_key)
+                self.are_recorded = True
             except BaseException as error:
                 await self._let_go(error)
                 raise
-            if repeated is not None:
-                await self._let_go(None)
-                return repeated
             return await self._answer_it(request, draft, place, recorded)
 
     async def _find_repeated(self, place: Place) -> RunResult | None:
