@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import subprocess
 import sys
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 
@@ -123,6 +124,17 @@ async def test_a_deadline_of_the_caller_ends_the_repeats(own_sqld: SqldServer) -
     async with driving(own_sqld.url, limits=Limits(request=0.1, retry=600.0)) as driver:
         with own_sqld.paused(), pytest.raises(TimeoutError):
             async with asyncio.timeout(0.5):
+                await driver.execute("SELECT 1", {})
+
+
+async def test_a_deadline_of_the_caller_that_passes_with_that_of_a_request_ends_the_repeats(
+    own_sqld: SqldServer,
+) -> None:
+    # A busy loop finds both over at once; neither may take the other's place.
+    async with driving(own_sqld.url, limits=Limits(request=0.1, retry=600.0)) as driver:
+        asyncio.get_running_loop().call_later(0.05, time.sleep, 0.1)
+        with own_sqld.paused(), pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.1):
                 await driver.execute("SELECT 1", {})
 
 
