@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import os
+import shutil
+import tempfile
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -17,6 +20,8 @@ if TYPE_CHECKING:
 
 IN_CI = bool(os.environ.get("CI"))
 NEEDS_REAL_PARTS = ("service", "browser")
+IN_MEMORY = Path("/dev/shm")  # noqa: S108  folders of our own are made in it
+ENOUGH_BYTES = 4 * 1024**3
 
 if not IN_CI:
     hypothesis.settings.register_profile("desk", deadline=None)
@@ -36,6 +41,29 @@ def _keep_lock_of_coverage() -> None:
 
 
 _keep_lock_of_coverage()
+
+
+def _put_temporary_files_in_memory() -> None:
+    """Let the files of tests cost no disk, where there is room and nobody has said where to be."""
+    if "TMPDIR" in os.environ or not os.access(IN_MEMORY, os.W_OK | os.X_OK):
+        return
+    is_for_programs = not os.statvfs(IN_MEMORY).f_flag & os.ST_NOEXEC
+    if is_for_programs and shutil.disk_usage(IN_MEMORY).free >= ENOUGH_BYTES:
+        os.environ["TMPDIR"] = tempfile.tempdir = str(IN_MEMORY)
+
+
+_put_temporary_files_in_memory()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None]:
+    """Take the thousands of collected tests out of every search for garbage that follows."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 @pytest.fixture(scope="session")

@@ -37,15 +37,23 @@ def sqld_servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SqldServe
     servers.kill()
 
 
-@pytest.fixture(scope="session")
-def sqld(sqld_servers: SqldServers) -> SqldServer:
-    """Give a libSQL server that all tests of this process share; it is left in peace."""
-    return sqld_servers.start()
+@pytest.fixture
+def sqld(sqld_servers: SqldServers) -> Iterator[SqldServer]:
+    """Give a libSQL server without tables: it reads the whole schema with each request."""
+    server = sqld_servers.start()
+    yield server
+    sqld_servers.end(server)
 
 
 @pytest.fixture
 def own_sqld(sqld_servers: SqldServers) -> Iterator[SqldServer]:
-    """Give a libSQL server that a test may kill."""
+    """Give another one, which a test may kill."""
     server = sqld_servers.start()
     yield server
-    server.kill()
+    sqld_servers.end(server)
+
+
+@pytest.fixture(scope="session")
+def shared_sqld(sqld_servers: SqldServers) -> SqldServer:
+    """Give a libSQL server that the tests of this process share; it is left in peace."""
+    return sqld_servers.start()

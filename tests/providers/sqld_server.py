@@ -7,6 +7,7 @@ import contextlib
 import importlib.util
 import json
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -64,6 +65,7 @@ class SqldServer:
         primary: SqldServer | None = None,
     ) -> None:
         folder.mkdir(parents=True, exist_ok=True)
+        self._folder = folder
         self._port, self._grpc_port = free_port(), free_port()
         self._arguments = [str(program), "--no-welcome", "--db-path", str(folder / "data")]
         self._arguments += ["--http-listen-addr", f"127.0.0.1:{self._port}"]
@@ -98,6 +100,11 @@ class SqldServer:
             self._process.kill()
             self._process = None
 
+    def remove(self) -> None:
+        """Kill it and delete its data."""
+        self.kill()
+        shutil.rmtree(self._folder)
+
     def restart(self) -> None:
         """Kill it and start it again with the same data."""
         self.kill()
@@ -131,6 +138,11 @@ class SqldServers:
         self._servers.append(server)
         server.start()
         return server
+
+    def end(self, server: SqldServer) -> None:
+        """Kill one of them and delete its data."""
+        self._servers.remove(server)
+        server.remove()
 
     def kill(self) -> None:
         """Kill all of them."""

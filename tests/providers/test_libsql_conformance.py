@@ -15,9 +15,9 @@ from vitehub_chat.testing.pytest_plugin import AgentStateCheck
 pytestmark = [pytest.mark.service, pytest.mark.slow]
 
 
-def test_a_server(agent_state_check: AgentStateCheck, sqld: SqldServer) -> None:
+def test_a_server(agent_state_check: AgentStateCheck, shared_sqld: SqldServer) -> None:
     # One set of tables for all: a server reads the whole schema with each request.
     def open_state(clock: Clock, **options: Any) -> AgentState:
-        return open_libsql(sqld.url, clock=clock, table_prefix="kit_", **options)
+        return open_libsql(shared_sqld.url, clock=clock, table_prefix="kit_", **options)
 
     agent_state_check.run(open_state)

@@ -93,6 +93,7 @@ def test_a_file_answers_like_plain_tables(tmp_path: Path) -> None:
     check_tables(open_next, examples=25)
 
 
+@pytest.mark.slow
 def test_a_store_in_memory_answers_like_plain_tables() -> None:
     check_tables(lambda: open_sqlite(":memory:", clock=FakeClock()), examples=25)
 
