@@ -54,7 +54,12 @@ class Registry(Generic[T]):
     """
 
     def __init__(
-        self, group: str, check: Callable[[object], TypeGuard[T]], builtins: Mapping[str, str]
+        self,
+        group: str,
+        check: Callable[[object], TypeGuard[T]],
+        builtins: Mapping[str, str],
+        *,
+        hint: str | None = None,
     ) -> None:
         """Create a registry; nothing is imported or searched yet.
 
@@ -62,8 +67,10 @@ class Registry(Generic[T]):
             group: The entry-point group.
             check: Whether an object has the shape of this group.
             builtins: Import paths by name; no other distribution can take these names.
+            hint: What else may have been meant by a name that is unknown, for its error.
         """
         self.group = group
+        self._hint = hint
         self._check = check
         self._builtins = dict(builtins)
         self._local: ContextVar[Mapping[str, T]] = ContextVar(group, default=_NOTHING)
@@ -77,6 +84,17 @@ class Registry(Generic[T]):
         """Tell whether `get` finds a name; searches only for one that is not built-in."""
         name = canonical(name)
         return name in self._builtins or name in self._local.get() or name in self.names()
+
+    def check(self, name: str, *, path: str | None = None) -> None:
+        """Refuse what `get` knows nothing of, before it is needed; imports nothing that is known.
+
+        Raises:
+            ConfigError: As `get`, for a name that is unknown and for what is no import path.
+        """
+        if ":" in name:
+            _check_import_path(name, path, self._hint)
+        elif not self.knows(name):
+            self.get(name, path=path)
 
     def entries(self) -> tuple[Plugin, ...]:
         """Return what is installed, built-in first, then by name; imports nothing.
@@ -102,7 +120,8 @@ class Registry(Generic[T]):
             MissingDependencyError: It needs an extra that is not installed.
         """
         if ":" in name:
-            return self._load(Plugin(name, _check_import_path(name, path), ""), path)
+            value = _check_import_path(name, path, self._hint)
+            return self._load(Plugin(name, value, ""), path)
         name = canonical(name)
         local = self._local.get()
         if name in local:
@@ -201,6 +220,8 @@ class Registry(Generic[T]):
         hint = f"installed: {', '.join(known) or 'none'}"
         if nearest:
             hint = f"did you mean {nearest!r}? {hint}"
+        if self._hint:
+            hint = f"{hint}; {self._hint}"
         if not others_are_allowed():
             hint = f"{hint}; plugins are turned off by {PLUGINS_VARIABLE}"
         return ConfigError(f"no {name!r} in the group {self.group!r}", path=path, hint=hint)
@@ -246,13 +267,14 @@ def all_registries() -> tuple[Registry[Factory], ...]:
     )
 
 
-def _check_import_path(value: str, path: str | None) -> str:
+def _check_import_path(value: str, path: str | None, besides: str | None = None) -> str:
     """Return the import path, or refuse it without showing it: it may be a URL with a token."""
     if not _IMPORT_PATH.fullmatch(value):
+        hint = "an import path looks like 'package.module:attribute'"
         raise ConfigError(
             "is neither a name nor an import path",
             path=path,
-            hint="an import path looks like 'package.module:attribute'",
+            hint=f"{hint}; {besides}" if besides else hint,
         )
     return value
 
@@ -308,6 +330,7 @@ drivers: Registry[Factory] = Registry(
         "echo": "vitehub_chat.agent.drivers.echo:create",
         "pydantic_ai": "vitehub_chat.agent.drivers.pydantic_ai:create",
     },
+    hint="a model is given as {'model': 'openai:gpt-5'}",
 )
 """Driver kind to factory `(config) -> Driver`."""
 

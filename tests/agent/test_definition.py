@@ -171,6 +171,11 @@ def test_the_nearest_name_is_told() -> None:
     assert "did you mean 'chat'?" in str(refused(name="a", capabilities=["chatt"]))
 
 
+@pytest.mark.parametrize("driver", ["openai:gpt-5", "gpt-5"])
+def test_a_model_in_place_of_a_driver_is_told_how_to_be_given(driver: str) -> None:
+    assert "a model is given as {'model': 'openai:gpt-5'}" in str(refused(name="a", driver=driver))
+
+
 def test_a_mapping_excludes_keywords() -> None:
     assert refused({"name": "a"}, driver="echo").path == "driver"
 

@@ -18,7 +18,11 @@ def test_history_is_the_newest_page_ascending(support: str, invoke: Invoke) -> N
         3,
         page["older_cursor"],
     )
-    assert page["items"][0]["seq"] == 2
+    item = page["items"][0]
+    assert (item["seq"], sorted(item)) == (
+        2,
+        ["created_at", "cursor", "message", "seq", "status", "turn_no"],
+    )
 
 
 def test_cursors_walk_there_and_back(support: str, invoke: Invoke) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from tests.web.site import WINDOW, SetSite, Site, turn
+from vitehub_chat.model.messages import format_time
 
 
 async def talked(set_site: SetSite, turns: int = 3, **options: Any) -> Site:
@@ -43,6 +44,7 @@ async def test_an_item_is_a_ui_message_with_its_place(set_site: SetSite) -> None
         "status": "complete",
         "turn_no": 1,
         "turn_id": row.turn_id,
+        "created_at": format_time(row.said_at),
         "cursor": row.cursor,
     }
 

@@ -97,5 +97,4 @@ def _refuse_twins(capabilities: tuple[CapabilityLike, ...]) -> None:
 
 def _check_driver(kind: str) -> None:
     """Refuse an unknown kind early; the driver itself is built when it is needed."""
-    if ":" not in kind and not plugins.drivers.knows(kind):
-        plugins.drivers.get(kind, path="driver")
+    plugins.drivers.check(kind, path="driver")

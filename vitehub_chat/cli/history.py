@@ -20,7 +20,8 @@ from vitehub_chat.cli.options import (
 )
 from vitehub_chat.cli.printer import MAX_SHOWN, Printer, printing
 from vitehub_chat.cli.source import Source, find_conversation, find_source
-from vitehub_chat.cli.views import describe_key, page_to_json, row_lines
+from vitehub_chat.cli.views import describe_key, row_lines
+from vitehub_chat.conversation.as_json import page_to_json
 from vitehub_chat.conversation.conversation import MAX_PAGE, Conversation
 from vitehub_chat.errors import NotFoundError
 from vitehub_chat.model.keys import ConversationKey

@@ -18,7 +18,6 @@ from vitehub_chat.cli.options import (
 from vitehub_chat.cli.printer import Printer, printing
 from vitehub_chat.cli.source import Source, find_source
 from vitehub_chat.cli.text import safe_text
-from vitehub_chat.cli.views import present
 from vitehub_chat.conversation.as_json import summary_to_json
 from vitehub_chat.conversation.summaries import SUMMARY_KINDS
 from vitehub_chat.model.messages import format_time
@@ -59,10 +58,7 @@ async def _read(source: Source, address: Address) -> Mapping[str, Summary | None
 def _print(printer: Printer, found: Mapping[str, Summary | None]) -> None:
     if printer.as_json:
         printer.document(
-            {
-                kind: None if each is None else present(summary_to_json(each))
-                for kind, each in found.items()
-            }
+            {kind: None if each is None else summary_to_json(each) for kind, each in found.items()}
         )
         return
     for kind, each in found.items():

@@ -8,7 +8,7 @@ from typing import Any
 import attrs
 
 from vitehub_chat.cli.text import json_line, safe_line, safe_text, shorten
-from vitehub_chat.conversation.as_json import row_to_json
+from vitehub_chat.conversation import as_json
 from vitehub_chat.model.hits import SearchHit
 from vitehub_chat.model.json_text import jsonable
 from vitehub_chat.model.keys import ConversationKey
@@ -16,7 +16,7 @@ from vitehub_chat.model.messages import Message, format_time
 from vitehub_chat.model.parts import Part, part_to_json
 from vitehub_chat.model.requests import RunInfo
 from vitehub_chat.model.results import PreparedInvocation, RunResult, SelectionEntry
-from vitehub_chat.model.rows import HistoryPage, Row, SessionInfo
+from vitehub_chat.model.rows import Row, SessionInfo
 
 _NOT_SHOWN = frozenset({"step-start"})
 """Parts that mean nothing to people."""
@@ -66,51 +66,14 @@ def result_to_json(result: RunResult) -> dict[str, Any]:
     )
 
 
-def page_to_json(page: HistoryPage) -> dict[str, Any]:
-    """Return a page of a conversation; `older_cursor` is null exactly at its beginning."""
-    return {
-        "items": [row_to_json(row) for row in page.items],
-        "older_cursor": page.older_cursor,
-        "newer_cursor": page.newer_cursor,
-        "next_cursor": page.next_cursor,
-        "at_live_edge": page.at_live_edge,
-        "generation": page.generation,
-        "reset": page.reset,
-        "live_edge_seq": page.live_edge_seq,
-    }
-
-
 def session_to_json(session: SessionInfo) -> dict[str, Any]:
-    """Return one session of a list."""
-    return present(
-        {
-            "id": session.id,
-            "session_id": session.session_id,
-            "title": session.title,
-            "conversation": present(attrs.asdict(session.conversation)),
-            "started_at": format_time(session.started_at),
-            "last_message_at": format_time(session.last_message_at),
-            "message_count": session.message_count,
-        }
-    )
+    """Return one session of a list and its place."""
+    return {**as_json.session_to_json(session), "conversation": _key_to_json(session.conversation)}
 
 
 def hit_to_json(hit: SearchHit) -> dict[str, Any]:
-    """Return what a search found."""
-    return present(
-        {
-            "id": hit.id,
-            "session_id": hit.session_id,
-            "title": hit.title,
-            "conversation": present(attrs.asdict(hit.conversation)),
-            "message_id": hit.message_id,
-            "seq": hit.seq,
-            "role": hit.role,
-            "created_at": format_time(hit.created_at),
-            "snippet": hit.snippet,
-            "score": hit.score,
-        }
-    )
+    """Return what a search found and its place."""
+    return {**as_json.hit_to_json(hit), "conversation": _key_to_json(hit.conversation)}
 
 
 def run_to_json(run: RunInfo | None) -> dict[str, Any] | None:
@@ -121,6 +84,10 @@ def run_to_json(run: RunInfo | None) -> dict[str, Any] | None:
 def present(fields: Mapping[str, Any]) -> dict[str, Any]:
     """Return the fields that are not None."""
     return {name: value for name, value in fields.items() if value is not None}
+
+
+def _key_to_json(key: ConversationKey) -> dict[str, Any]:
+    return present(attrs.asdict(key))
 
 
 def describe_key(key: ConversationKey) -> str:

@@ -170,7 +170,11 @@ def _read_item(value: object, path: str, duck: str) -> PluginChoice | Any:
         return _read_use(value, path)
     if hasattr(value, duck) and not isinstance(value, type):
         return value
-    raise refuse(value, f"a name, a mapping with 'use' or an object with `{duck}`", path=path)
+    allowed = f"a name, a mapping with 'use' or an object with `{duck}`"
+    made_by = getattr(value, "__name__", None) if callable(value) else None
+    raise refuse(
+        value, allowed, path=path, hint=None if made_by is None else f"call it: {made_by}(...)"
+    )
 
 
 def _read_use(value: Mapping[Any, object], path: str) -> PluginChoice:

@@ -108,14 +108,15 @@ def refuse(
     choices: tuple[str, ...] = (),
     raising: Raising = ConfigError,
     name_type: bool = True,
+    hint: str | None = None,
 ) -> Exception:
     """Build the error for a value that is not allowed; it shows the type of the value at most."""
     if isinstance(value, str) and choices:
         nearest = nearest_name(value[:80], choices)
-        hint = f"did you mean {nearest!r}?" if nearest else None
+        hint = f"did you mean {nearest!r}?" if nearest else hint
         return raising(f"must be {allowed}", path=path, hint=hint)
     suffix = f", not {type_name(value)}" if name_type else ""
-    return raising(f"must be {allowed}{suffix}", path=path)
+    return raising(f"must be {allowed}{suffix}", path=path, hint=hint)
 
 
 def describe(model: type[OptionModel], field: str) -> str:

@@ -381,12 +381,12 @@ def check_user_key(value: object, path: str) -> str:
     return check_id(value, path)
 
 
-def page_limit(limit: object, most: int) -> int:
-    """Return a page size, `most` for more than that.
+def page_limit(limit: object, most: int, name: str = "limit") -> int:
+    """Return a page size, `most` for more than that; `name` is its name in an error.
 
     Raises:
         InputError: It is no int or below 1.
     """
     if not isinstance(limit, int) or isinstance(limit, bool) or limit < 1:
-        raise InputError("must be an integer >= 1", path="limit")
+        raise InputError("must be an integer >= 1", path=name)
     return min(limit, most)

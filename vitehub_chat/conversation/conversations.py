@@ -133,7 +133,7 @@ class Conversations:
             raise InputError("give one of around and a range", path="around")
         if around is not None:
             check_id(around, "around")
-        limit = page_limit(max_messages, MAX_MESSAGES)
+        limit = page_limit(max_messages, MAX_MESSAGES, "max_messages")
         state = await open_given(self._state)
         info = await self._own(state, key, session_id)
         request = RangeRequest(

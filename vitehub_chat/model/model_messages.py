@@ -68,6 +68,7 @@ def check_not_empty(message: Message, path: str = "messages") -> None:
         InputError: No visible text, media, data, tool or approval part (`empty_message`).
     """
     if not any(_says_something(part) for part in read_parts(message.parts)):
+        _check_texts(message, path)
         unknown = sorted(
             {
                 str(part.get("type"))
@@ -82,6 +83,20 @@ def check_not_empty(message: Message, path: str = "messages") -> None:
             code="empty_message",
             hint=f"it needs visible text, media, data, or a tool or approval part{seen}",
         )
+
+
+def _check_texts(message: Message, path: str) -> None:
+    """Refuse a part that is to be text and has none."""
+    for index, part in enumerate(message.parts):
+        if isinstance(part, Mapping) and part.get("type") == "text":
+            text = part.get("text")
+            if not isinstance(text, str):
+                raise InputError(
+                    f"`text` of part {index} of the current message must be text, "
+                    f"not {type(text).__name__}",
+                    path=path,
+                    code="empty_message",
+                )
 
 
 def is_blank(message: Message) -> bool:

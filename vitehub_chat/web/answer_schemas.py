@@ -81,6 +81,7 @@ SCHEMAS: Final[Mapping[str, Schema]] = {
     },
     "Item": record(
         {"message": ref("Message"), "seq": COUNT, "status": _STATUS, "cursor": TEXT},
+        created_at=TIME,
         turn_no=COUNT,
         session_id=TEXT,
         turn_id=TEXT,

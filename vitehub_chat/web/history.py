@@ -12,15 +12,14 @@ from starlette.responses import Response, StreamingResponse
 
 from vitehub_chat.agent.agent import Agent
 from vitehub_chat.agent.triggers import prepare_agent_trigger
+from vitehub_chat.conversation.as_json import page_to_json, without_none
 from vitehub_chat.errors import InputError
 from vitehub_chat.web.access import Access, Found, Place
 from vitehub_chat.web.answers import (
     next_to_json,
-    page_to_json,
     plan_to_json,
     summaries_to_json,
     turn_to_json,
-    without_none,
 )
 from vitehub_chat.web.inputs import InputBuilder, Sent
 from vitehub_chat.web.principals import Principal

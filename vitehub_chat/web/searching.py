@@ -8,10 +8,10 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from vitehub_chat.agent.agent import Agent
+from vitehub_chat.conversation.as_json import hit_to_json
 from vitehub_chat.errors import InputError
 from vitehub_chat.model.clock import read_time
 from vitehub_chat.web.access import Access
-from vitehub_chat.web.answers import hit_to_json
 from vitehub_chat.web.principals import Principal
 from vitehub_chat.web.problems import json_response
 from vitehub_chat.web.reading import read_query

@@ -8,12 +8,13 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from vitehub_chat.agent.agent import Agent
+from vitehub_chat.conversation.as_json import session_to_json, without_none
 from vitehub_chat.conversation.summaries import describe_session
 from vitehub_chat.errors import InputError, NotFoundError
 from vitehub_chat.model.clock import read_time
 from vitehub_chat.state.steps.inventory import STORES
 from vitehub_chat.web.access import Access, Place
-from vitehub_chat.web.answers import session_to_json, summary_facts_to_json, without_none
+from vitehub_chat.web.answers import summary_facts_to_json
 from vitehub_chat.web.principals import Principal
 from vitehub_chat.web.problems import json_response
 from vitehub_chat.web.reading import read_query

@@ -328,3 +328,13 @@ def test_a_wrong_definition_is_refused(fields: dict[str, Any], path: str) -> Non
 def test_a_definition_that_is_no_mapping_is_refused(fields: Any) -> None:
     with pytest.raises(ConfigError, match="must be a mapping"):
         read_agent_definition(fields)
+
+
+def test_a_factory_that_was_not_called_is_told_so() -> None:
+    def chat() -> None:
+        """Do nothing."""
+
+    assert str(refusal(capabilities=[chat])) == (
+        "capabilities[0]: must be a name, a mapping with 'use' or an object with `triggers`, "
+        "not function (call it: chat(...))"
+    )

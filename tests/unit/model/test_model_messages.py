@@ -222,6 +222,16 @@ def test_a_message_that_says_nothing_is_refused(parts: list[dict[str, Any]]) -> 
     assert is_blank(message(*parts))
 
 
+@pytest.mark.parametrize(("text", "given"), [(5, "int"), (None, "NoneType"), (["a"], "list")])
+def test_a_text_part_without_text_is_named(text: object, given: str) -> None:
+    with pytest.raises(InputError) as caught:
+        check_not_empty(message({"type": "step-start"}, {"type": "text", "text": text}))
+    assert str(caught.value) == (
+        f"messages: `text` of part 1 of the current message must be text, not {given}"
+    )
+    assert caught.value.code == "empty_message"
+
+
 @pytest.mark.parametrize(
     ("text", "expected"),
     [("", False), (" \n", False), ("\u200d\ufeff", False), (" x ", True), ("\u0301", True)],

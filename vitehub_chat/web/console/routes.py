@@ -10,12 +10,12 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from vitehub_chat.agent.agent import Agent
+from vitehub_chat.conversation.as_json import hit_to_json, session_to_json, without_none
 from vitehub_chat.conversation.reasons import REASONS
 from vitehub_chat.errors import ConfigError
 from vitehub_chat.model.hits import SearchHit
 from vitehub_chat.model.rows import SessionInfo
 from vitehub_chat.model.snippets import MARK
-from vitehub_chat.web.answers import hit_to_json, session_to_json, without_none
 from vitehub_chat.web.console.files import DOOR, MEDIA_TYPES, PAGES, load_files, respond
 from vitehub_chat.web.console.operating import OperatorAccess
 from vitehub_chat.web.problems import json_response, refuse
