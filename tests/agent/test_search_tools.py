@@ -215,7 +215,7 @@ NAMES = "conversation, around, from_seq, to_seq, max_messages"
         ({"from_seq": -1}, "from_seq: must be an integer >= 0"),
         ({"from_seq": "1"}, "from_seq: must be of type integer, not str"),
         ({"to_seq": 10**30}, "to_seq: is too large"),
-        ({"max_messages": 0}, "limit: must be an integer >= 1"),
+        ({"max_messages": 0}, "max_messages: must be an integer >= 1"),
         ({"session_id": "s1"}, f"input: there is no 'session_id'; known: {NAMES}"),
         ({"self": 1}, f"input: there is no 'self'; known: {NAMES}"),
     ],

@@ -56,7 +56,7 @@ async def test_both_kinds_are_exported(url: str) -> None:
         lines: list[dict[str, Any]] = [json.loads(line) async for line in conversation.export()]
         summaries = [line for line in lines if line["type"] == "summary"]
         facts = ("kind", "session_id", "text", "through_seq", "model")
-        assert [tuple(line[name] for name in facts) for line in summaries] == [
+        assert [tuple(map(line.get, facts)) for line in summaries] == [
             ("manual", None, "by hand", None, None),
             ("rolling", None, "rolled", 1, "small"),
         ]
