@@ -164,18 +164,24 @@ async def _open_adk(folder: str, scale: Scale) -> list[Store]:
         await service.append_event(session, _event(next(numbers)))
     session.events.clear()
 
-    async def append() -> object:
-        return [
-            await _insist(service.append_event, session, _event(next(numbers))) for _ in range(2)
-        ]
+    async def append_event() -> object:
+        event = _event(next(numbers))
+        while True:
+            try:
+                return await _insist(service.append_event, session, event)
+            except ValueError:  # another task was faster, and the session has to be read again
+                session.last_update_time = (await load()).last_update_time
 
-    async def load() -> object:
+    async def append() -> object:
+        return [await append_event() for _ in range(2)]
+
+    async def load() -> Any:
         return await _insist(partial(service.get_session, **names, config=newest))
 
     return [Store(type(service).__name__, append, load)]
 
 
-async def _insist(call: Callable[..., Awaitable[object]], *arguments: object) -> object:
+async def _insist(call: Callable[..., Awaitable[Any]], *arguments: object) -> Any:
     """Call until the file is not locked, as it is now and then when many tasks write."""
     while True:
         try:
