@@ -163,10 +163,15 @@ def test_options_replace_the_address_of_an_input(support: str, invoke: Invoke) -
     assert [message["id"] for message in found["messages"]] == ["t2-1", "ui-1"]
 
 
-def test_an_input_names_its_thread_itself(support: str, invoke: Invoke) -> None:
-    given = json.dumps({"messages": [say("a")]})
-    result = invoke("prepare", support, "--input", "-", "--json", stdin=given)
-    assert (result.exit_code, failure(result)["path"]) == (2, "run.thread_id")
+@pytest.mark.parametrize("run", [{}, {"run": {"origin": "portal"}}, {"run": {"threadId": None}}])
+def test_an_input_without_a_thread_is_of_that_of_the_command(
+    support: str, invoke: Invoke, run: dict[str, object]
+) -> None:
+    store("there", thread="cli")
+    given = json.dumps({"messages": [say("a")], **run})
+    found = document(invoke("prepare", support, "--input", "-", "--json", stdin=given))
+    assert found["run"]["thread_id"] == "cli"
+    assert [message["id"] for message in found["messages"]] == ["cli-1", "ui-1"]
 
 
 @pytest.mark.parametrize("given", ["{", "[]", "NaN", "\ud800", "[" * 100_000, '{"run": 3}'])

@@ -46,6 +46,7 @@ async def test_a_server_that_is_away_is_unavailable() -> None:
             with pytest.raises(StateUnavailableError) as caught:
                 await driver.execute(sql, {})
             assert (caught.value.outcome, caught.value.retryable) == ("not_written", True)
+            assert caught.value.hint == "check that state.url names one that runs"
 
 
 async def test_a_server_that_comes_in_time_is_waited_for(

@@ -292,7 +292,9 @@ async def test_a_driver_that_fails_ends_the_stream_with_the_text_for_people(
     assert await stored(site) == ["complete", "error"]
 
 
-async def test_a_driver_that_fails_is_a_500_where_json_is_wanted(set_site: SetSite) -> None:
+async def test_a_driver_that_fails_is_a_500_where_json_is_wanted(
+    set_site: SetSite, caplog: pytest.LogCaptureFixture
+) -> None:
     site = await set_site()
     response = await site.post(turn("m1", "fail"), headers=JSON)
     error = response.json()["error"]
@@ -300,6 +302,14 @@ async def test_a_driver_that_fails_is_a_500_where_json_is_wanted(set_site: SetSi
     assert error["message"] == "Sorry, something went wrong. Please try again."
     assert len(error["ref"]) == 32
     assert await stored(site) == ["complete", "error"]
+    # Its message leads from the ref that people were shown to the turn.
+    failed = [vars(record) for record in caplog.records if record.msg == "chat.turn.failed"]
+    (message_id, other) = (record.get("message_id") for record in failed)
+    assert message_id == other == (await site.rows())[0].message.id
+    assert [("ref" in record, "turn_id" in record) for record in failed] == [
+        (False, True),
+        (True, False),
+    ]
 
 
 async def test_a_recorded_failure_is_told_again_to_a_resend(set_site: SetSite) -> None:

@@ -21,7 +21,8 @@ def read_given(source: BinaryIO | None, prompt: str | None, address: Address) ->
     if source is not None and prompt is not None:
         raise click.UsageError("--input and --prompt exclude each other")
     if source is not None:
-        return address_input(_read_input(source.read()), address)
+        given = _read_input(source.read())
+        return address_input(given, address if _has_thread(given) else _in_some_thread(address))
     if prompt is None:
         raise click.UsageError("give --prompt TEXT or --input FILE")
     return prompt_input(prompt, address)
@@ -46,8 +47,16 @@ def address_input(given: Mapping[str, Any], address: Address) -> dict[str, Any]:
 def prompt_input(prompt: str, address: Address) -> dict[str, Any]:
     """Return the input of a trigger for one text."""
     message = {"role": "user", "parts": [{"type": "text", "text": prompt}]}
-    thread = DEFAULT_THREAD if address.thread is None else address.thread
-    return address_input({"messages": [message]}, address._replace(thread=thread))
+    return address_input({"messages": [message]}, _in_some_thread(address))
+
+
+def _has_thread(given: Mapping[str, Any]) -> bool:
+    run = given.get("run") or {}
+    return any(run.get(name) is not None for name in ("thread_id", "threadId"))
+
+
+def _in_some_thread(address: Address) -> Address:
+    return address if address.thread is not None else address._replace(thread=DEFAULT_THREAD)
 
 
 def _read_input(content: bytes) -> dict[str, Any]:

@@ -22,6 +22,7 @@ from vitehub_chat.errors import ConfigError, InputError
 from vitehub_chat.model.keys import check_id
 
 MODEL_DRIVER = "pydantic_ai"
+_ONLY_WITH_USE = ("agent", "settings")
 """The kind of driver that `{"model": ...}` means."""
 
 CALLABLE_DRIVER = "callable"
@@ -140,7 +141,14 @@ def _read_driver(value: object) -> PluginChoice | Any:
         return value
     if callable(value):
         return PluginChoice(CALLABLE_DRIVER, {"run": value})
-    raise refuse(value, describe(DefinitionModel, "driver"), path="driver")
+    raise refuse(value, describe(DefinitionModel, "driver"), path="driver", hint=_hint_for(value))
+
+
+def _hint_for(value: object) -> str | None:
+    """Return how a driver is made of an object of a runtime that was given in its place."""
+    if type(value).__module__.partition(".")[0] != "pydantic_ai":
+        return None
+    return f"give {{'model': a model}} or {{'use': {MODEL_DRIVER!r}, 'agent': an agent}}"
 
 
 def _read_driver_mapping(value: Mapping[Any, object]) -> PluginChoice:
@@ -149,6 +157,13 @@ def _read_driver_mapping(value: Mapping[Any, object]) -> PluginChoice:
     if "run" in value:
         run = read_options(CallableDriverModel, value, path="driver").run
         return PluginChoice(CALLABLE_DRIVER, {"run": run})
+    for name in _ONLY_WITH_USE:
+        if name in value:
+            raise ConfigError(
+                "needs the driver to be named",
+                path=f"driver.{name}",
+                hint=f"add 'use': {MODEL_DRIVER!r}",
+            )
     given = read_options(ModelDriverModel, value, path="driver")
     model = model_name(given.model) if isinstance(given.model, str) else given.model
     instructions = {} if given.instructions is None else {"instructions": given.instructions}

@@ -59,6 +59,10 @@ class Conversation:
         self._policy = policy or ChatPolicy()
         self._state = state
 
+    def __repr__(self) -> str:
+        """Tell which one it is."""
+        return f"{type(self).__name__}({self.key!r}, session_id={self.session_id!r})"
+
     async def append(
         self, messages: Sequence[Mapping[str, Any] | Message], *, author: str | None = None
     ) -> Sequence[Row]:

@@ -296,6 +296,12 @@ class Conversations:
             raise _unknown()
 
     def _person(self, user_key: str | None) -> str:
+        if user_key is None and self._user_key is None:
+            raise InputError(
+                "is needed: the person is named by nobody",
+                path="user_key",
+                hint="give it here, or ask the conversations of a person for it",
+            )
         person = check_user_key(self._user_key if user_key is None else user_key, "user_key")
         if self._user_key not in {None, person}:
             raise InputError("is another person than the owner", path="user_key")

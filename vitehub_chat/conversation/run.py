@@ -187,7 +187,11 @@ class Run:
             run=request.run,
             context={},
         )
-        ids: events.Ids = {"key": place.conversation, "turn_id": self._grant.ticket_id}
+        ids: events.Ids = {
+            "key": place.conversation,
+            "turn_id": self._grant.ticket_id,
+            "message_id": request.messages[-1].id,
+        }
         preparation = Preparation(
             setting=self._setting,
             draft=draft,

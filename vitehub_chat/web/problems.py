@@ -80,13 +80,16 @@ def refuse(status: int, code: str, message: str) -> Refused:
     return Refused(Problem(status=status, code=code, message=message))
 
 
-def problem_of(error: BaseException) -> Problem:
-    """Return what an error means to a client; what is wrong on this side is told in the log."""
+def problem_of(error: BaseException, *, message_id: str | None = None) -> Problem:
+    """Return what an error means to a client; what is wrong on this side is told in the log.
+
+    `message_id` is the message whose turn it ended, for the log.
+    """
     if isinstance(error, Refused):
         return error.problem
     status, code = _status_of(error)
     if status == _INTERNAL or not isinstance(error, ChatError):
-        return internal_problem(error, code)
+        return internal_problem(error, code, message_id=message_id)
     return Problem(
         status=status,
         code=code,
@@ -96,10 +99,16 @@ def problem_of(error: BaseException) -> Problem:
     )
 
 
-def internal_problem(error: BaseException, code: str, text: str = INTERNAL_MESSAGE) -> Problem:
+def internal_problem(
+    error: BaseException,
+    code: str,
+    text: str = INTERNAL_MESSAGE,
+    *,
+    message_id: str | None = None,
+) -> Problem:
     """Return what a client is told of something wrong on this side: a sentence and a ref."""
     ref = new_id()
-    events.turn_failed(error, code=code, ref=ref)
+    events.turn_failed(error, code=code, ref=ref, message_id=message_id)
     return Problem(status=_INTERNAL, code=code, message=text, ref=ref)
 
 

@@ -82,7 +82,7 @@ class LiveRun:
         except Exception as error:  # noqa: BLE001 - told by the response and by the stream
             self.error = error
             if self.buffer.is_empty:
-                self.problem = problem_of(error)
+                self.problem = problem_of(error, message_id=self.user_message_id)
             self._tell_failed(error, self.problem)
         finally:
             self.buffer.close()

@@ -151,8 +151,10 @@ class TurnRoutes:
         if run.problem is not None:
             return run.problem.respond()
         if isinstance(run.error, StateError):
-            return problem_of(run.error).respond()
-        return internal_problem(run.error, "internal", run.error_text or "").respond()
+            return problem_of(run.error, message_id=run.user_message_id).respond()
+        return internal_problem(
+            run.error, "internal", run.error_text or "", message_id=run.user_message_id
+        ).respond()
 
 
 def _wants_json(request: Request) -> bool:

@@ -151,7 +151,7 @@ async def yields_bytes(_call: DriverCall) -> AsyncIterator[Any]:
     ("run", "what"),
     [
         (lambda _call: None, "gave a value of type 'NoneType'"),
-        (sync_generator, "gave a value of type 'generator'"),
+        (sync_generator, "gave a value of type 'generator'.*write `async def`"),
         (yields_bytes, "yielded a value of type 'bytes'"),
     ],
 )
@@ -165,9 +165,19 @@ async def test_anything_else_is_an_error_that_names_the_type(
 
 @pytest.mark.parametrize(
     ("config", "path"),
-    [({"run": 3}, "driver.run"), ({}, "driver.run"), ({"run": later, "ran": 1}, "driver.ran")],
+    [
+        ({"run": 3}, "driver.run"),
+        ({}, "driver.run"),
+        ({"run": later, "ran": 1}, "driver.ran"),
+        ({"run": lambda: "a"}, "driver.run"),
+        ({"run": lambda call, _more: call}, "driver.run"),
+    ],
 )
 def test_a_wrong_configuration_is_named(config: dict[str, Any], path: str) -> None:
     with pytest.raises(ConfigError) as caught:
         create(config)
     assert caught.value.path == path
+
+
+def test_what_tells_nothing_of_its_arguments_may_take_a_call() -> None:
+    assert create(dict).kind == "callable"

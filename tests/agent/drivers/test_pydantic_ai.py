@@ -15,6 +15,7 @@ from pydantic_ai.exceptions import ModelContextWindowExceededError, ModelHTTPErr
 from pydantic_ai.messages import (
     ModelMessage,
     ModelRequest,
+    ModelResponse,
     ToolReturnPart,
     UserPromptPart,
 )
@@ -22,6 +23,7 @@ from pydantic_ai.models import Model
 from pydantic_ai.models.function import AgentInfo, DeltaThinkingPart, DeltaToolCall, FunctionModel
 from pydantic_ai.models.test import TestModel
 
+from vitehub_chat import define_agent
 from vitehub_chat.agent.driver import Driver, DriverCall, ToolSpec
 from vitehub_chat.agent.drivers.pydantic_ai import create
 from vitehub_chat.agent.drivers.pydantic_ai_events import Progress, Translation
@@ -757,3 +759,23 @@ async def test_two_calls_at_once_do_not_mix() -> None:
         for events in answers
     ]
     assert texts == ["to a", "to b"]
+
+
+@pytest.mark.parametrize("given", [TestModel(), Agent(TestModel())])
+def test_a_model_or_an_agent_in_place_of_a_driver_is_told_how_to_be_given(given: object) -> None:
+    with pytest.raises(ConfigError) as caught:
+        define_agent(name="a", driver=given)
+    assert caught.value.hint == (
+        "give {'model': a model} or {'use': 'pydantic_ai', 'agent': an agent}"
+    )
+
+
+WHOLE = FunctionModel(lambda _messages, _info: ModelResponse([]))
+
+
+@pytest.mark.parametrize("config", [{"model": WHOLE}, {"agent": Agent(WHOLE)}])
+async def test_a_model_that_does_not_stream_is_refused(config: dict[str, Any]) -> None:
+    driver = create(config)
+    with pytest.raises(ConfigError, match="stream_function") as caught:
+        await answer(driver, DriverCall(messages=(user("hi"),)))
+    assert caught.value.path == "driver.model"

@@ -338,3 +338,9 @@ def test_a_factory_that_was_not_called_is_told_so() -> None:
         "capabilities[0]: must be a name, a mapping with 'use' or an object with `triggers`, "
         "not function (call it: chat(...))"
     )
+
+
+@pytest.mark.parametrize("name", ["agent", "settings"])
+def test_an_option_of_the_driver_alone_asks_for_its_name(name: str) -> None:
+    error = refusal(driver={"model": "test", name: {}})
+    assert (error.path, error.hint) == (f"driver.{name}", "add 'use': 'pydantic_ai'")

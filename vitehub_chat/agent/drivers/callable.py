@@ -8,6 +8,7 @@ from collections.abc import (
     AsyncIterable,
     AsyncIterator,
     Callable,
+    Generator,
     Iterator,
     Mapping,
     Sequence,
@@ -90,7 +91,22 @@ def create(config: Mapping[str, Any] | Run) -> CallableDriver:
             path="driver.run",
             hint=f"it takes the call and gives {_ALLOWED}",
         )
+    _check_takes_call(run)
     return CallableDriver(run)
+
+
+def _check_takes_call(run: Run) -> None:
+    """Refuse a function that cannot be given a call; what tells nothing of itself may be called."""
+    try:
+        inspect.signature(run).bind(object())
+    except ValueError:
+        return
+    except TypeError:
+        raise ConfigError(
+            "has to take the call as its only argument",
+            path="driver.run",
+            hint="write it as `def answer(call): ...`",
+        ) from None
 
 
 class _Reader:
@@ -123,8 +139,11 @@ async def _closing(items: AsyncIterable[object]) -> AsyncIterator[None]:
 
 
 def _wrong(verb: str, value: object, allowed: str) -> ConfigError:
+    hint = f"it has to give {allowed}"
+    if isinstance(value, Generator):
+        hint += "; write `async def` to yield them"
     return ConfigError(
         f"the function {verb} a value of type {type(value).__name__!r}",
         path="driver.run",
-        hint=f"it has to give {allowed}",
+        hint=hint,
     )

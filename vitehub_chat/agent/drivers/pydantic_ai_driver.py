@@ -86,10 +86,12 @@ class PydanticAIDriver:
         """Answer with one run; its last events are the native messages and the end.
 
         Raises:
-            ConfigError: The model cannot be used: its name, its key or its package is missing.
+            ConfigError: The model cannot be used: its name, its key or its package is missing, or
+                it does not stream.
             ContextOverflowError: The model refused the input as too long.
         """
         model = await self._usable_model()
+        _check_streams(model or self._agent.model)
         provider = getattr(model or self._agent.model, "system", None)
         native = _native(call.native)
         prepared = prepare(call.messages, native, provider=provider)
@@ -181,6 +183,16 @@ class PydanticAIDriver:
                     f"the model {model!r} cannot be used: {error}", path="driver.model"
                 ) from error
         return self._named
+
+
+def _check_streams(model: object) -> None:
+    """Refuse a model for tests that can only answer as a whole."""
+    if getattr(model, "stream_function", model) is None and model is not None:
+        raise ConfigError(
+            "answers are asked for as streams, which this model does not give",
+            path="driver.model",
+            hint="give the FunctionModel a stream_function",
+        )
 
 
 def _facts(model: object) -> tuple[str | None, int | None]:

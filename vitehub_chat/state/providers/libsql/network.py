@@ -82,7 +82,9 @@ def from_network(error: Exception, *, is_stale: bool = False) -> AttemptError:
         )
         return AttemptError(wrapped, "never", error)
     if isinstance(error, aiohttp.ClientConnectorError | aiohttp.ConnectionTimeoutError):
-        return unavailable("no connection to the server", "always", error)
+        failure = unavailable("no connection to the server", "always", error)
+        failure.error.hint = "check that state.url names one that runs"
+        return failure
     if isinstance(error, TimeoutError):
         return unavailable("the server did not answer in time", "idempotent", error, timed_out=True)
     if is_stale and isinstance(error, aiohttp.ClientOSError | aiohttp.ServerDisconnectedError):
