@@ -6,8 +6,8 @@ import sqlite3
 import time
 from typing import Final
 
-_SHORTEST: Final = 0.0001
-_LONGEST: Final = 0.002
+_SHORTEST: Final = 0.0005  # as a transaction takes; who looks more often slows the others down
+_LONGEST: Final = 0.004
 _LONG: Final = 0.0005
 _REMEMBERED: Final = 64
 
