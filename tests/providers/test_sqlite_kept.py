@@ -273,6 +273,26 @@ async def test_a_window_does_not_wait_for_a_thread_that_reads(tmp_path: Path) ->
         assert len(await shown(state)) == 1
 
 
+async def test_a_window_is_read_by_a_thread_while_another_one_writes(tmp_path: Path) -> None:
+    async with open_sqlite(f"file:{tmp_path}/x.db") as state:
+        await append(state, "m1")
+        await window(state)
+        entered, go_on = threading.Event(), threading.Event()
+
+        def slow(_tx: object) -> None:
+            entered.set()
+            go_on.wait()
+
+        writing = asyncio.ensure_future(state.run_write(slow))
+        await asyncio.to_thread(entered.wait)
+        assert not is_immediate(window(state))
+        assert len(await shown(state)) == 1
+        go_on.set()
+        await writing
+        await settle(state)
+        assert is_immediate(window(state))
+
+
 async def test_a_file_that_was_deleted_is_noticed_on_the_loop(tmp_path: Path) -> None:
     path = tmp_path / "x.db"
     async with open_sqlite(f"file:{path}") as state:

@@ -90,7 +90,8 @@ class SqliteAgentState(SteppedAgentState):
     async def read_with(self, step: Callable[[Transaction], T], needs: Needs, /) -> T:
         """Run a step like `run_read`; a small window that was read before at once, on the loop.
 
-        While nothing is written it is made of what the writer knows, without asking the file.
+        While nothing is written it is made of what the writer knows, without asking the file; while
+        something is, a worker reads it.
         """
         engine = self._engine()
         if not _is_small(needs) or engine.reader is engine.writer:
@@ -98,7 +99,10 @@ class SqliteAgentState(SteppedAgentState):
         place = needs.conversation, needs.session_key
         if engine.passages.may_pass(place):
             job = new_job(step)
-            if engine.writer.run_now(job) or engine.reader.run_now(job):
+            if engine.writer.run_now(job):
+                return cast("T", job.answer)
+            # Beside a writer at work every statement here could wait for the interpreter (5 ms).
+            if not engine.writer.is_busy and engine.reader.run_now(job):
                 return cast("T", job.answer)
         answer = await _submit(engine.reader, step)
         engine.passages.add(place)

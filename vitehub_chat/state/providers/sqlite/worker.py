@@ -92,6 +92,11 @@ class Worker:
         finally:
             self._gate.release()
 
+    @property
+    def is_busy(self) -> bool:
+        """Whether a job runs now or waits."""
+        return self._gate.locked() or not self._queue.empty()
+
     def pause(self) -> None:
         """Wait for the jobs that run; nothing runs from now until `resume`."""
         self._gate.acquire()
