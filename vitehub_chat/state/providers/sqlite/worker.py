@@ -58,6 +58,7 @@ class Worker:
         self._gate = threading.Lock()
         self._thread: threading.Thread | None = None
         self._is_closed = False
+        self._is_working = False
         self._handle: Handle | None = None
         with _registering:
             _workers.add(self)
@@ -94,8 +95,8 @@ class Worker:
 
     @property
     def is_busy(self) -> bool:
-        """Whether a job runs now or waits."""
-        return self._gate.locked() or not self._queue.empty()
+        """Whether a job runs now or waits; housekeeping does not count."""
+        return self._is_working or not self._queue.empty()
 
     def pause(self) -> None:
         """Wait for the jobs that run; nothing runs from now until `resume`."""
@@ -147,6 +148,7 @@ class Worker:
 
     def _run(self, jobs: list[Job]) -> None:
         """Run jobs, and those that come meanwhile, which are added to them."""
+        self._is_working = True
         try:
             if _steps_of(jobs):
                 if self._handle is not None and self._handle.is_broken and self._survives_fork:
@@ -158,6 +160,7 @@ class Worker:
                 job.fail(error)
             if self._survives_fork:
                 self._drop()
+        self._is_working = False
         deliver(_steps_of(jobs))
 
     def _close(self, job: Job) -> None:
